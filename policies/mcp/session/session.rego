@@ -1,0 +1,41 @@
+# METADATA
+# title: A request that is about the session itself
+# description: initialize, ping, every …/list, logging/setLevel, notifications, GET without a cursor, DELETE.
+package mcp.session
+
+import data.mcp.lib.answer
+import data.mcp.lib.continuity
+
+# METADATA
+# title: The decision
+# entrypoint: true
+default decision := {
+	"outcome": "refuse",
+	"code": "undecided",
+	"drift": [],
+	"session": "keep",
+	"status": 403,
+}
+
+decision := continuity.refusal if not continuity.kept
+
+else := quota_exceeded if quota_exceeded
+
+else := covered
+
+# METADATA
+# title: quota_exceeded
+# description: The principal, or the store, has as many sessions as it may have.
+quota_exceeded := answer.refusal("refuse", "quota_exceeded", "keep", 429) if {
+	continuity.kept
+	input.request.quota == "exceeded"
+}
+
+# METADATA
+# title: covered
+# description: Go on. What is emitted for the session itself needs `session_need`.
+covered := object.union(answer.proceed, {"label": data.mcp.session_need}) if {
+	input.moment == "session"
+	object.get(input.request, "quota", "left") == "left"
+	continuity.kept
+}

@@ -1,0 +1,71 @@
+import { ResumeGuardError } from "./errors.ts";
+import type { PolicyData as GivenPolicyData } from "./generated/types.ts";
+import { type ValidationError, validateData } from "./generated/validators.js";
+
+/** Policy data as `schemas/data.json` has it, with every default in its place. */
+export type PolicyData = Required<GivenPolicyData>;
+
+/**
+ * Reads, validates and completes policy data.
+ *
+ * @param given the data, or the path of a JSON file like `policies/mcp/data.json`
+ * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place; `file_unreadable`
+ */
+export async function readData(given: GivenPolicyData | string): Promise<PolicyData> {
+	const data: unknown = typeof given === "string" ? await readJson(given) : structuredClone(given);
+	if (!validateData(data)) throw invalid(describe(validateData.errors?.[0]));
+	const complete = data as PolicyData;
+	const repeated = repeatedAlias(complete.aliases);
+	if (repeated !== undefined) throw invalid(`/aliases: ${repeated} is in two sets`);
+	const unpaired = unpairedSurrogate(complete);
+	if (unpaired !== undefined) throw invalid(`${unpaired}: a lone surrogate`);
+	return complete;
+}
+
+async function readJson(path: string): Promise<unknown> {
+	const { readFile } = await import("node:fs/promises");
+	let text: string;
+	try {
+		text = await readFile(path, "utf8");
+	} catch (cause) {
+		throw new ResumeGuardError("file_unreadable", `the policy data ${path} cannot be read`, { cause });
+	}
+	try {
+		return JSON.parse(text);
+	} catch (cause) {
+		throw new ResumeGuardError("data_invalid", `the policy data ${path} is not JSON`, { cause });
+	}
+}
+
+function invalid(what: string): ResumeGuardError {
+	return new ResumeGuardError("data_invalid", `policy data: ${what}`);
+}
+
+/** The place and the rule that was broken, in one line. */
+export function describe(error: ValidationError | undefined): string {
+	if (error === undefined) return "invalid";
+	const { instancePath, message, params } = error;
+	const name = params.additionalProperty ?? params.allowedValues;
+	return `${instancePath || "/"}: ${message}${name === undefined ? "" : ` (${String(name)})`}`;
+}
+
+function repeatedAlias(sets: readonly (readonly string[])[]): string | undefined {
+	const seen = new Set<string>();
+	for (const set of sets) {
+		for (const name of new Set(set)) {
+			if (seen.has(name)) return name;
+			seen.add(name);
+		}
+	}
+	return undefined;
+}
+
+function unpairedSurrogate(value: unknown, pointer = ""): string | undefined {
+	if (typeof value === "string") return value.isWellFormed() ? undefined : pointer;
+	if (typeof value !== "object" || value === null) return undefined;
+	for (const [key, member] of Object.entries(value)) {
+		const found = key.isWellFormed() ? unpairedSurrogate(member, `${pointer}/${key}`) : pointer || "/";
+		if (found !== undefined) return found;
+	}
+	return undefined;
+}

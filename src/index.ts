@@ -1,0 +1,35 @@
+export type { Claims } from "./claims.ts";
+export type { PolicyData } from "./data.ts";
+export type { Decisions } from "./decision.ts";
+export { ResumeGuardError, type ResumeGuardErrorCode } from "./errors.ts";
+export type {
+	CallQuestion,
+	DeliveryQuestion,
+	Questions,
+	ResumeQuestion,
+	SessionInput,
+	SessionQuestion,
+} from "./facts.ts";
+export type { EventInput, NeedInput } from "./fold.ts";
+export type {
+	Binding,
+	CallDecision,
+	CursorFacts,
+	Decision,
+	DeliveryDecision,
+	Event,
+	Facts,
+	Held,
+	Label,
+	Pending,
+	PendingNeed,
+	Presented,
+	RequestFacts,
+	RequestId,
+	Required,
+	ResumeDecision,
+	SessionDecision,
+	SessionFacts,
+} from "./generated/types.ts";
+export { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "./guard.ts";
+export type { Moment, PolicySource } from "./policy.ts";
