@@ -1,9 +1,9 @@
 import { ResumeGuardError } from "./errors.ts";
-import type { PolicyData as GivenPolicyData } from "./generated/types.ts";
+import type { PolicyData } from "./generated/types.ts";
 import { type ValidationError, validateData } from "./generated/validators.js";
 
 /** Policy data as `schemas/data.json` has it, with every default in its place. */
-export type PolicyData = Required<GivenPolicyData>;
+export type CompletePolicyData = Required<PolicyData>;
 
 /**
  * Reads, validates and completes policy data.
@@ -11,10 +11,10 @@ export type PolicyData = Required<GivenPolicyData>;
  * @param given the data, or the path of a JSON file like `policies/mcp/data.json`
  * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place; `file_unreadable`
  */
-export async function readData(given: GivenPolicyData | string): Promise<PolicyData> {
+export async function readData(given: PolicyData | string): Promise<CompletePolicyData> {
 	const data: unknown = typeof given === "string" ? await readJson(given) : structuredClone(given);
 	if (!validateData(data)) throw invalid(describe(validateData.errors?.[0]));
-	const complete = data as PolicyData;
+	const complete = data as CompletePolicyData;
 	const repeated = repeatedAlias(complete.aliases);
 	if (repeated !== undefined) throw invalid(`/aliases: ${repeated} is in two sets`);
 	const unpaired = unpairedSurrogate(complete);

@@ -1,4 +1,4 @@
-import type { PolicyData } from "./data.ts";
+import type { CompletePolicyData } from "./data.ts";
 import { describe } from "./data.ts";
 import type {
 	CallDecision,
@@ -41,7 +41,7 @@ export function whyNotSound(
 	moment: Moment,
 	facts: Facts,
 	answer: unknown,
-	data: PolicyData,
+	data: CompletePolicyData,
 ): string | undefined {
 	const validate = validators[moment];
 	if (!validate(answer)) return `the answer is not one of ${moment}: ${describe(validate.errors?.[0])}`;
@@ -55,7 +55,7 @@ export function whyNotSound(
 }
 
 // (deliver, cursor) is (0, unchanged), (held.index, held.before) or (count, last).
-function whyNotInPlace(facts: Facts, decision: ResumeDecision, data: PolicyData): string | undefined {
+function whyNotInPlace(facts: Facts, decision: ResumeDecision, data: CompletePolicyData): string | undefined {
 	const { cursor, pending } = facts;
 	if (cursor === undefined || pending === undefined) return "there is no cursor to move";
 	const { outcome, deliver } = decision;
@@ -75,7 +75,7 @@ function whyNotInPlace(facts: Facts, decision: ResumeDecision, data: PolicyData)
 		: "a prefix ends just before the event that is held";
 }
 
-function isAboveFloor(moment: Moment, facts: Facts, data: PolicyData): boolean {
+function isAboveFloor(moment: Moment, facts: Facts, data: CompletePolicyData): boolean {
 	const { request, session, presented, now } = facts;
 	if (request.session === "unknown") return false;
 	if (presented === undefined) return data.anonymous && isAnonymous(moment, facts);

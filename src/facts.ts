@@ -1,5 +1,5 @@
 import { type Claims, readBinding, readPresented, whyNoToken } from "./claims.ts";
-import type { PolicyData } from "./data.ts";
+import type { CompletePolicyData } from "./data.ts";
 import { describe } from "./data.ts";
 import { type EventInput, foldEvents, foldNeeds, type NeedInput, whyNotFoldedWell } from "./fold.ts";
 import type {
@@ -79,7 +79,7 @@ export interface Problem {
 export function readFacts(
 	moment: Moment,
 	question: unknown,
-	data: PolicyData,
+	data: CompletePolicyData,
 ): { facts: Facts } | { problem: Problem } {
 	if (!isRecord(question)) return invalid("/: must be object");
 	const facts: Record<string, unknown> = {

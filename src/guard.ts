@@ -1,12 +1,14 @@
-import { type PolicyData, readData } from "./data.ts";
+import { type CompletePolicyData, readData } from "./data.ts";
 import { type Decisions, whyNotSound } from "./decision.ts";
 import { type Problem, type Questions, readFacts } from "./facts.ts";
-import type { PolicyData as GivenPolicyData } from "./generated/types.ts";
+import type { PolicyData } from "./generated/types.ts";
 import { loadPolicy, type Moment, type PolicySource } from "./policy.ts";
+
+export type { Moment };
 
 export interface ResumeGuardOptions {
 	/** Policy data, or the path of a file like `policies/mcp/data.json`. */
-	readonly data: GivenPolicyData | string;
+	readonly data: PolicyData | string;
 	/** The policy: Wasm that OPA built, as bytes, a compiled module or a path. Default: the one in this package. */
 	readonly policy?: PolicySource;
 	/** Hears why a decision became `policy_fault`: the policy trapped, or its answer was not sound. Default: `console.error`. */
@@ -35,7 +37,7 @@ export interface ResumeGuard {
 	/** One event whose bytes are about to go out. */
 	delivery(question: Questions["delivery"]): Decisions["delivery"];
 	/** The policy data in force, complete. */
-	readonly data: PolicyData;
+	readonly data: CompletePolicyData;
 }
 
 /**

@@ -1,5 +1,4 @@
 export type { Claims } from "./claims.ts";
-export type { PolicyData } from "./data.ts";
 export type { Decisions } from "./decision.ts";
 export { ResumeGuardError, type ResumeGuardErrorCode } from "./errors.ts";
 export type {
@@ -23,6 +22,7 @@ export type {
 	Label,
 	Pending,
 	PendingNeed,
+	PolicyData,
 	Presented,
 	RequestFacts,
 	RequestId,
@@ -33,3 +33,12 @@ export type {
 } from "./generated/types.ts";
 export { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "./guard.ts";
 export type { Moment, PolicySource } from "./policy.ts";
+export {
+	bearerToken,
+	createTokenVerifier,
+	type TokenClaims,
+	type TokenDeviations,
+	type TokenRequest,
+	type TokenVerifier,
+	type TokenVerifierOptions,
+} from "./tokens/index.ts";

@@ -19,9 +19,21 @@ default decision := {
 
 decision := continuity.refusal if not continuity.kept
 
+else := request_id_in_use if request_id_in_use
+
 else := quota_exceeded if quota_exceeded
 
 else := covered
+
+# METADATA
+# title: request_id_in_use
+# description: |
+#   A call with that JSON-RPC id, type and all, is still open in the session: its result would go out as the
+#   answer to this request.
+request_id_in_use := answer.refusal("refuse", "request_id_in_use", "keep", 400) if {
+	continuity.kept
+	input.request.id == "in_use"
+}
 
 # METADATA
 # title: quota_exceeded
@@ -36,6 +48,7 @@ quota_exceeded := answer.refusal("refuse", "quota_exceeded", "keep", 429) if {
 # description: Go on. What is emitted for the session itself needs `session_need`.
 covered := object.union(answer.proceed, {"label": data.mcp.session_need}) if {
 	input.moment == "session"
+	object.get(input.request, "id", "free") == "free"
 	object.get(input.request, "quota", "left") == "left"
 	continuity.kept
 }

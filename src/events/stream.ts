@@ -1,0 +1,162 @@
+import type { Label, RequestId } from "../generated/types.ts";
+import type { Listeners } from "../sessions/listeners.ts";
+import { createDeque, type Deque } from "./deque.ts";
+import { formatEventId, parseEventId } from "./id.ts";
+import type { Call, EventHeader, Holder, Location } from "./log.ts";
+import type { Queue } from "./queue.ts";
+
+export interface Retained {
+	readonly n: number;
+	/** Its place among all events of the log. */
+	readonly order: number;
+	/** Milliseconds, monotonic. */
+	readonly at: number;
+	readonly bytes: number;
+	readonly header: EventHeader;
+	readonly message: string;
+}
+
+export interface CallState {
+	readonly call: Call;
+	readonly stream: Stream;
+	/** A number: that of the event with its response. `ended`: it gets none on this stream. */
+	state: "open" | "ended" | number;
+}
+
+export interface Session {
+	readonly principal: Account;
+	/** That of its ids: the log's, and a part of its own, so that a name that several sessions use gives no id twice. */
+	readonly epoch: string;
+	readonly streams: Map<string, Stream>;
+	/** By `requestKey`. */
+	readonly open: Map<string, CallState>;
+	/** Oldest first. */
+	readonly references: Map<string, Label>;
+	readonly watchers: Map<string, Listeners<[]>>;
+	/** The highest number of an event on a stream that has been forgotten. */
+	forgotten: number;
+}
+
+export interface Stream {
+	readonly name: string;
+	readonly session: Session;
+	/** Its events are numbered from here: what is not higher may have been given to a forgotten stream of its name. */
+	readonly base: number;
+	/** The newest that are left, without a gap. */
+	readonly events: Deque<Retained>;
+	/** The number of the newest event. */
+	last: number;
+	written: number;
+	acknowledged: number;
+	/** The place of its newest event, or of its opening, among all events of the log. */
+	order: number;
+	readonly calls: CallState[];
+	open: number;
+	holder: Holder | undefined;
+	/** Its place on each shelf that it is on. */
+	readonly shelved: Shelves<number | undefined>;
+}
+
+/** The orders in which streams, or events of theirs, may have to go. */
+export interface Shelves<T> {
+	/** Streams with events, by the oldest of them. */
+	oldest: T;
+	/** Those whose oldest event is acknowledged, by its age. */
+	acknowledged: T;
+	/** Those that are finished and written, by their newest event. */
+	spent: T;
+	/** Finished streams without events. */
+	empty: T;
+}
+
+/** What a principal, or all of them, have in the log, and what of it may go first. */
+export interface Account extends Readonly<Shelves<Queue<Stream>>> {
+	events: number;
+	bytes: number;
+	/** Of these, what no client has been sent. */
+	unwrittenEvents: number;
+	unwrittenBytes: number;
+	streams: number;
+	openCalls: number;
+}
+
+/** Ids of JSON-RPC are compared with their type. */
+export function requestKey(id: RequestId): string {
+	return `${typeof id}:${id}`;
+}
+
+export function createStream(session: Session, name: string, order: number): Stream {
+	const base = session.forgotten;
+	return {
+		name,
+		session,
+		base,
+		events: createDeque(),
+		last: base,
+		written: base,
+		acknowledged: base,
+		order,
+		calls: [],
+		open: 0,
+		holder: undefined,
+		shelved: { oldest: undefined, acknowledged: undefined, spent: undefined, empty: undefined },
+	};
+}
+
+/** The number of the newest event that is gone. */
+export function lost(stream: Stream): number {
+	return stream.last - stream.events.length;
+}
+
+/** The events after number `n` are not all there, or `n` may have been given to a forgotten stream of its name. */
+export function isGone(stream: Stream, n: number): boolean {
+	return n <= stream.base || n < lost(stream);
+}
+
+/** Nothing more can come: it was opened for calls, and none of them is open. */
+export function isFinished(stream: Stream): boolean {
+	return stream.calls.length > 0 && stream.open === 0;
+}
+
+/** MCP 2025-11-25: the event that gives a client its first id; nothing that could be pending. */
+export function isPriming(event: { readonly message: string }): boolean {
+	return event.message === "{}";
+}
+
+export function idOf(stream: Stream, n: number): string {
+	return formatEventId(stream.name, stream.session.epoch, n);
+}
+
+/** The stream and number of an id, if it was issued in this session and its stream is known. */
+export function issued(session: Session, id: string): { stream: Stream; n: number } | undefined {
+	const parsed = parseEventId(id);
+	if (parsed?.epoch !== session.epoch) return undefined;
+	const stream = session.streams.get(parsed.stream);
+	return stream && parsed.n <= stream.last ? { stream, n: parsed.n } : undefined;
+}
+
+/** The retained events after number `n`, in order, without priming events. */
+export function* pendingAfter(stream: Stream, n: number): Generator<Retained, void> {
+	for (let index = Math.max(0, n - lost(stream)); index < stream.events.length; index += 1) {
+		const event = stream.events.at(index);
+		if (event && !isPriming(event)) yield event;
+	}
+}
+
+/** Where the cursor with number `n` of this epoch stands on its stream. */
+export function locateOn(stream: Stream, n: number): Location {
+	if (n > stream.written) return { position: "ahead" };
+	if (isGone(stream, n)) return evictedAt(stream, n);
+	return {
+		position: "retained",
+		stream: stream.name,
+		pending: Array.from(pendingAfter(stream, n), ({ header }) => header),
+		open: stream.calls.filter(({ state }) => state === "open").map(({ call }) => call),
+	};
+}
+
+/** A cursor that has lost its place; 0 if it says nothing about this epoch. */
+export function evictedAt(stream: Stream, n: number): Location {
+	const waiting = stream.calls.filter(({ state }) => state === "open" || (state !== "ended" && state > n));
+	return { position: "evicted", stream: stream.name, waiting: waiting.map(({ call }) => call.request_id) };
+}

@@ -1,0 +1,228 @@
+import type { Claims } from "../claims.ts";
+import { ResumeGuardError } from "../errors.ts";
+import type { EventLog } from "../events/log.ts";
+import { createMemoryEventLog } from "../events/memory.ts";
+import { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "../guard.ts";
+import { answerDelete } from "../resume/delete.ts";
+import { answerGet } from "../resume/get.ts";
+import { type DecisionRecord, endSession, type Ground, type Incoming } from "../resume/ground.ts";
+import { createLiveSessions, type LiveSession, type ServerResponse, serve } from "../resume/live.ts";
+import { type Admitted, admitPost } from "../resume/post.ts";
+import { createMemorySessionStore } from "../sessions/memory.ts";
+import type { SessionMatch, SessionStore } from "../sessions/store.ts";
+import {
+	bearerToken,
+	createTokenVerifier,
+	type TokenRequest,
+	type TokenVerifier,
+	type TokenVerifierOptions,
+} from "../tokens/index.ts";
+import type { Answer, WholeAnswer } from "../wire/answer.ts";
+import { type ResourceMetadata, resourceMetadata } from "../wire/metadata.ts";
+import { checkOrigin, type OriginOptions } from "../wire/origin.ts";
+import { errorAnswer, tokenAnswer } from "../wire/refusal.ts";
+import { attributeSends, createEventStore, type SdkEventStore, type SdkTransport } from "./sdk.ts";
+
+/** What every host's guard takes. */
+export interface EndpointOptions extends Pick<ResumeGuardOptions, "data" | "policy">, OriginOptions {
+	/** How access tokens are verified: options of the built-in verifier, or a verifier of your own. */
+	readonly tokens: TokenVerifierOptions | TokenVerifier;
+	/** Issuers for the protected-resource metadata (RFC 9728). Default: the issuer of `tokens`. */
+	readonly authorizationServers?: readonly string[];
+	/** The session table. Default: in memory, with its default limits. */
+	readonly sessions?: SessionStore;
+	/** The event log. Default: in memory, with its default limits. */
+	readonly events?: EventLog;
+}
+
+/** What a host does with what it is told. */
+export interface EndpointLog {
+	decision(record: DecisionRecord): void;
+	fault(fault: PolicyFault): void;
+	/** Tokens cannot be verified, or a stream broke. */
+	error(error: unknown, what: string): void;
+}
+
+/** The session of a POST, for the route that hands it to the MCP server. */
+export interface GuardedSession<T extends SdkTransport = SdkTransport> {
+	/** What `Mcp-Session-Id` is; as good as a token. */
+	readonly id: string;
+	/** For the transport of the MCP SDK: what it stores is labelled, logged and decided about. */
+	readonly eventStore: SdkEventStore;
+	/** The transport that has been attached; `undefined` at the `initialize` that opens the session. */
+	readonly transport: T | undefined;
+	/** Ties a transport to the session: its messages are attributed to calls, and it is closed when the session ends. */
+	attach<A extends T>(transport: A): A;
+}
+
+/** What the guard knows of a POST that it lets through. */
+export interface GuardedRequest<T extends SdkTransport = SdkTransport> {
+	/** Verified claims; `undefined`: an anonymous session. */
+	readonly claims: Claims | undefined;
+	/** `undefined`: a request without a session, for a host that has none. */
+	readonly session: GuardedSession<T> | undefined;
+	/** The body that was decided about: pass on this one. */
+	readonly body: unknown;
+}
+
+/** A POST that was let through: what the route sees, and what runs it. */
+export interface Passed<T extends SdkTransport> {
+	readonly request: GuardedRequest<T>;
+	readonly admitted: Admitted;
+}
+
+/** An MCP endpoint under guard, for any host: requests in, answers out. */
+export interface Endpoint<T extends SdkTransport> {
+	readonly guard: ResumeGuard;
+	readonly metadata: ResourceMetadata | undefined;
+	/** Host and Origin; the headers are for every answer to this request. */
+	checkOrigin(headers: Incoming["headers"]): {
+		refused?: WholeAnswer;
+		headers: Readonly<Record<string, string>>;
+	};
+	/** The verified claims of the request's token, if it has one, or the refusal. */
+	authenticate(
+		authorization: readonly string[],
+		request: TokenRequest,
+	): Promise<{ token?: string; claims?: Claims } | { refused: WholeAnswer }>;
+	get(incoming: Incoming): Promise<Answer>;
+	delete(incoming: Incoming): Promise<WholeAnswer>;
+	/** Decides a POST; `response` is what the MCP server will write to. */
+	post(
+		incoming: Incoming,
+		body: unknown,
+		response: ServerResponse,
+	): Promise<{ refused: WholeAnswer } | Passed<T>>;
+	/** To be called when the response to a POST is complete or broken off. */
+	settle(passed: Passed<T>, response: { status: number; complete: boolean }): Promise<void>;
+	/** Ends the sessions whose bindings match, as at logout or revocation; resolves with how many. */
+	endSessions(match: SessionMatch): Promise<number>;
+	/** Closes what runs here; the sessions stay. */
+	close(): Promise<void>;
+}
+
+/**
+ * @throws {TypeError} for wrong options
+ * @throws {ResumeGuardError} `data_invalid`, `policy_invalid`, `file_unreadable`
+ */
+export async function createEndpoint<T extends SdkTransport>(
+	options: EndpointOptions,
+	log: EndpointLog,
+): Promise<Endpoint<T>> {
+	const guard = await createResumeGuard({
+		data: options.data,
+		...(options.policy !== undefined && { policy: options.policy }),
+		onFault: log.fault,
+	});
+	const verify = verifierOf(options.tokens, guard);
+	const metadata = resourceMetadata(guard.data, issuersOf(options));
+	const ground: Ground = {
+		guard,
+		sessions: options.sessions ?? createMemorySessionStore(),
+		events: options.events ?? createMemoryEventLog(),
+		resourceMetadata: metadata?.url,
+		observe: log.decision,
+	};
+	const lives = createLiveSessions(ground);
+	const sessions = new WeakMap<LiveSession, GuardedSession<T>>();
+
+	function sessionOf(live: LiveSession): GuardedSession<T> {
+		const known = sessions.get(live);
+		if (known !== undefined) return known;
+		let attached: T | undefined;
+		const session: GuardedSession<T> = {
+			id: live.id,
+			eventStore: createEventStore(ground, live),
+			get transport() {
+				return attached;
+			},
+			attach(transport) {
+				attributeSends(transport);
+				attached = transport;
+				live.close = () => transport.close();
+				return transport;
+			},
+		};
+		sessions.set(live, session);
+		return session;
+	}
+
+	return {
+		guard,
+		metadata,
+		checkOrigin: (headers) => checkOrigin(headers, options),
+
+		async authenticate(authorization, request) {
+			try {
+				const token = bearerToken(authorization);
+				return token === undefined ? {} : { token, claims: await verify(token, request) };
+			} catch (error) {
+				return { refused: tokenRefusal(error, metadata?.url, log) };
+			}
+		},
+
+		get: (incoming) => answerGet(ground, incoming),
+		delete: (incoming) => answerDelete(ground, incoming),
+
+		async post(incoming, body, response) {
+			const admitted = await admitPost(ground, lives, incoming, body);
+			if ("answer" in admitted) return { refused: admitted.answer };
+			const { session, post, found } = admitted;
+			if (session !== undefined && post !== undefined) await serve(ground, found, session, post, response);
+			const request = {
+				claims: incoming.presented,
+				session: session === undefined ? undefined : sessionOf(session),
+				body: admitted.body,
+			};
+			return { request, admitted };
+		},
+
+		async settle({ admitted: { session, post, opens } }, { status, complete }) {
+			if (session === undefined || post === undefined) return;
+			if (opens && status >= 400) return endSession(ground, session.key);
+			// Complete without an event it was no stream: an error, or one JSON body. Its calls are answered.
+			if (!complete || post.hasEmitted) return;
+			for (const { request_id } of post.calls) await ground.events.closeCall(session.key, request_id);
+			session.posts.delete(post);
+		},
+
+		async endSessions(match) {
+			const ended = await ground.sessions.endMatching(match);
+			await Promise.all(ended.map((key) => ground.events.drop(key)));
+			return ended.length;
+		},
+
+		close: () => lives.close(),
+	};
+}
+
+function verifierOf(tokens: TokenVerifierOptions | TokenVerifier, guard: ResumeGuard): TokenVerifier {
+	if (typeof tokens === "function") return tokens;
+	if (typeof tokens !== "object" || tokens === null) {
+		throw new TypeError("`tokens` must be options of the token verifier, or a verifier");
+	}
+	return createTokenVerifier(tokens, guard.data);
+}
+
+function issuersOf({ authorizationServers, tokens }: EndpointOptions): readonly string[] {
+	return authorizationServers ?? (typeof tokens === "function" ? [] : [tokens.issuer]);
+}
+
+function tokenRefusal(error: unknown, metadataUrl: string | undefined, log: EndpointLog): WholeAnswer {
+	const code = error instanceof ResumeGuardError ? error.code : undefined;
+	const description = error instanceof Error ? error.message : "";
+	switch (code) {
+		case "authorization_malformed":
+			return tokenAnswer(400, "invalid_request", description, metadataUrl);
+		case "token_invalid":
+		case "token_expired":
+			return tokenAnswer(401, "invalid_token", description, metadataUrl);
+		default:
+			log.error(error, "tokens cannot be verified");
+			return errorAnswer(
+				503,
+				{ code: -32000, message: "Tokens cannot be verified now" },
+				{ "retry-after": "5" },
+			);
+	}
+}

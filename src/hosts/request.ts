@@ -1,0 +1,30 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Claims } from "../claims.ts";
+import type { RequestHeaders } from "../wire/headers.ts";
+
+/** The headers of a request of node:http, several of one name joined by a comma. */
+export function headersOf(headers: IncomingHttpHeaders): RequestHeaders {
+	return Object.fromEntries(
+		Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value]),
+	);
+}
+
+/** Every Authorization header there is: Node keeps the first of several in `headers`. */
+export function authorizationOf({ rawHeaders }: IncomingMessage): string[] {
+	return rawHeaders.filter(
+		(_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "authorization",
+	);
+}
+
+/** `AuthInfo` of the MCP SDKs. It has no issuer or subject of its own, so all claims are in `extra`. */
+export function authInfoOf(token: string, claims: Claims): object {
+	const { client_id, azp, scope, scp, exp } = claims;
+	const scopes = scope ?? scp ?? [];
+	return {
+		token,
+		clientId: client_id ?? azp ?? "",
+		scopes: typeof scopes === "string" ? scopes.split(" ").filter((value) => value !== "") : scopes,
+		expiresAt: exp,
+		extra: { claims },
+	};
+}

@@ -1,0 +1,93 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { LRUCache } from "lru-cache";
+import type { RequestId } from "../generated/types.ts";
+import { emit } from "../resume/emit.ts";
+import { type Ground, randomName } from "../resume/ground.ts";
+import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
+import { readEmitted } from "../wire/messages.ts";
+
+/** The `EventStore` of the MCP TypeScript SDKs (v1 `@modelcontextprotocol/sdk`, v2 `@modelcontextprotocol/server`). */
+export interface SdkEventStore {
+	storeEvent(streamId: string, message: object): Promise<string>;
+	replayEventsAfter(
+		lastEventId: string,
+		options: { send: (eventId: string, message: never) => Promise<void> },
+	): Promise<string>;
+}
+
+/** What is needed of a server transport of the SDKs. */
+export interface SdkTransport {
+	send(message: never, options?: { relatedRequestId?: RequestId | undefined }): Promise<void>;
+	close(): Promise<void>;
+}
+
+/** What runs now: the POST that it came with, and the call whose message is being sent. */
+interface Running {
+	readonly post?: LivePost | undefined;
+	readonly call?: RequestId | undefined;
+}
+
+const running = new AsyncLocalStorage<Running>();
+
+/** The name that both SDKs give to the stream of every session's own GET. */
+const GET_STREAM = "_GET_stream";
+/** Streams of the SDK's that a session remembers; one that is forgotten is taken for one that cannot be attributed. */
+const MAX_STREAMS = 10_000;
+
+/** Runs what handles a POST, so that what it emits can be attributed to it. */
+export function runPost<T>(post: LivePost | undefined, handle: () => T): T {
+	return running.run({ post }, handle);
+}
+
+/**
+ * Makes each message that the transport sends carry the call that it is for, also where the asynchronous context has
+ * been lost or is another call's (a batching loader, an emitter).
+ */
+export function attributeSends(transport: SdkTransport): void {
+	const send = transport.send.bind(transport);
+	transport.send = (message, options) =>
+		running.run({ ...running.getStore(), call: options?.relatedRequestId }, () => send(message, options));
+}
+
+/**
+ * The event store of one session, for its transport. The guard serves resumes itself, so the transport only appends:
+ * `replayEventsAfter` is never called behind the guard, and rejects.
+ */
+export function createEventStore(ground: Ground, session: LiveSession): SdkEventStore {
+	const posts = new LRUCache<string, LivePost>({ max: MAX_STREAMS });
+
+	function postOfStream(streamId: string, message: object): LivePost {
+		const known = posts.get(streamId);
+		if (known !== undefined) return known;
+		const post = attribute(session, message, [...posts.values()]) ?? unattributed(ground);
+		posts.set(streamId, post);
+		return post;
+	}
+
+	return {
+		async storeEvent(streamId, message) {
+			const post = streamId === GET_STREAM ? undefined : postOfStream(streamId, message);
+			const call = running.getStore()?.call;
+			const id = await emit(ground, session, { message, post, call });
+			if (post !== undefined && post.calls.length > 0 && !session.posts.has(post)) posts.delete(streamId);
+			return id;
+		},
+		async replayEventsAfter() {
+			throw new Error("resumes are served by mcp-resume-guard, not by the transport");
+		},
+	};
+}
+
+// The POST of a stream that is seen for the first time. A context that contradicts what is known is not believed.
+function attribute(session: LiveSession, message: object, taken: readonly LivePost[]): LivePost | undefined {
+	const { post, call } = running.getStore() ?? {};
+	const answered = readEmitted(message).response ?? call;
+	const candidate = answered === undefined ? post : postOf(session, answered);
+	return candidate === undefined || taken.includes(candidate) ? undefined : candidate;
+}
+
+// A stream of its own, whose events need what all calls of the session have needed.
+function unattributed(ground: Ground): LivePost {
+	const facts = { request: { method: "POST", transport: "streamable-http", session: "none" } } as const;
+	return createPost(ground, { key: undefined, record: undefined, facts }, randomName(), []);
+}

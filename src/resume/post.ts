@@ -1,0 +1,257 @@
+import { randomUUID } from "node:crypto";
+import { type Claims, readBinding } from "../claims.ts";
+import type { Call } from "../events/log.ts";
+import type { Binding, CallDecision, Label, RequestId, SessionDecision } from "../generated/types.ts";
+import { principalOf, sessionKey } from "../sessions/key.ts";
+import type { SessionKey } from "../sessions/store.ts";
+import type { WholeAnswer } from "../wire/answer.ts";
+import { type ClientMessage, readMessage } from "../wire/messages.ts";
+import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
+import {
+	type Found,
+	findSession,
+	type Ground,
+	type Incoming,
+	principalOf,
+	randomName,
+	settle,
+} from "./ground.ts";
+import { createPost, type LivePost, type LiveSession, type LiveSessions, unionOf } from "./live.ts";
+
+/** A POST is answered here, or goes on to the MCP server. */
+export type Admission = { readonly answer: WholeAnswer } | Admitted;
+
+export interface Admitted {
+	/** The body to pass on: what was decided about, and nothing else. */
+	readonly body: unknown;
+	readonly found: Found;
+	/** `undefined`: a request without a session, for a host that has none. */
+	readonly session: LiveSession | undefined;
+	/** `undefined`: there is no request in it, so nothing will be emitted for it. */
+	readonly post: LivePost | undefined;
+	/** This is the initialize that opened `session`. */
+	readonly opens: boolean;
+}
+
+const INVALID_REQUEST = -32600;
+/** As the MCP SDKs have it. */
+const MAX_BATCH = 100;
+
+type Judged = {
+	readonly decision: SessionDecision | CallDecision;
+	readonly tool?: string;
+	readonly rpc?: string;
+};
+
+/**
+ * Decides about a POST before the MCP server sees it. A batch is decided whole: the first message that fails names the
+ * answer. Answers and cancellations that refer to nothing are accepted and dropped.
+ */
+export async function admitPost(
+	ground: Ground,
+	lives: LiveSessions,
+	incoming: Incoming,
+	body: unknown,
+): Promise<Admission> {
+	const values: unknown[] = Array.isArray(body) ? body : [body];
+	const messages = values.map(readMessage);
+	const readable = messages.filter((message) => message !== undefined);
+	const isInitialize = readable.some((message) => message.kind === "session" && message.rpc === "initialize");
+	const found = await findSession(ground, incoming);
+	const isReadable = readable.length === messages.length && values.length > 0 && values.length <= MAX_BATCH;
+	if (!isReadable || (isInitialize && readable.length > 1)) return invalidRequest(ground, found);
+
+	const known = found.record === undefined ? undefined : found.key;
+	const calls: Call[] = [];
+	const passed: unknown[] = [];
+	const references: ClientMessage[] = [];
+
+	for (const [index, message] of readable.entries()) {
+		const judged = await judge(ground, found, known, message, calls);
+		if (judged === undefined) continue;
+		const { decision, tool, rpc } = judged;
+		await settle(ground, { moment: momentOf(message), decision, session: found.key, tool, rpc });
+		if (decision.outcome !== "proceed") return { answer: refusalAnswer(decision, ground.resourceMetadata) };
+		if (message.kind === "session" || message.kind === "call") {
+			calls.push({ request_id: message.request_id, label: decision.label });
+		} else {
+			references.push(message);
+		}
+		passed.push(values[index]);
+	}
+	if (passed.length === 0) return { answer: { status: 202, headers: {}, body: "" } };
+
+	const passedBody = Array.isArray(body) ? passed : passed[0];
+	if (isInitialize && found.facts.request.session === "none") {
+		return openSession(ground, lives, found, calls, passedBody);
+	}
+	if (known === undefined || incoming.sessionId === undefined) {
+		return { body: passedBody, found, session: undefined, post: undefined, opens: false };
+	}
+	const session = lives.of(known, incoming.sessionId);
+	if (calls.length === 0) {
+		await settleReferences(ground, session, references);
+		return { body: passedBody, found, session, post: undefined, opens: false };
+	}
+	const stream = randomName();
+	if ((await ground.events.openStream(known, stream, calls)) === "in_use") {
+		// Another request took the id in the meantime.
+		const decision = ground.guard.session({ ...withFacts(found, { id: "in_use" }) });
+		await settle(ground, { moment: "session", decision, session: known });
+		return { answer: refusal(ground, decision) };
+	}
+	await settleReferences(ground, session, references);
+	return {
+		body: passedBody,
+		found,
+		session,
+		post: addPost(ground, found, session, stream, calls),
+		opens: false,
+	};
+}
+
+// `undefined`: it refers to nothing, and is dropped.
+async function judge(
+	ground: Ground,
+	found: Found,
+	known: SessionKey | undefined,
+	message: ClientMessage,
+	before: readonly Call[],
+): Promise<Judged | undefined> {
+	const { guard, events } = ground;
+	switch (message.kind) {
+		case "notification":
+			return { decision: guard.session({ ...found.facts, rpc: message.rpc }), rpc: message.rpc };
+		case "session": {
+			const { rpc } = message;
+			const facts = withFacts(found, { id: await idOf(ground, known, message.request_id, before) });
+			return { decision: guard.session({ ...facts, rpc }), rpc };
+		}
+		case "call": {
+			const id = await idOf(ground, known, message.request_id, before);
+			const quota = known === undefined ? undefined : await events.quota(known);
+			const subject = message.tool !== undefined ? { tool: message.tool } : { rpc: message.rpc ?? "" };
+			return { decision: guard.call({ ...withFacts(found, { id, quota }), ...subject }), ...subject };
+		}
+		default: {
+			const reference = known === undefined ? undefined : await referenceOf(ground, known, message);
+			// Whether it refers to something is for the session's principal to know.
+			if (reference === undefined) {
+				const decision = guard.session(found.facts);
+				return decision.outcome === "proceed" ? undefined : { decision };
+			}
+			const { tool, rpc } = reference;
+			return {
+				decision: guard.call({ ...found.facts, reference }),
+				...(tool !== undefined && { tool }),
+				...(rpc !== undefined && { rpc }),
+			};
+		}
+	}
+}
+
+function momentOf({ kind }: ClientMessage): "session" | "call" {
+	return kind === "session" || kind === "notification" ? "session" : "call";
+}
+
+async function idOf(
+	{ events }: Ground,
+	known: SessionKey | undefined,
+	id: RequestId,
+	before: readonly Call[],
+): Promise<"free" | "in_use" | undefined> {
+	if (before.some(({ request_id }) => request_id === id)) return "in_use";
+	if (known === undefined) return undefined;
+	return (await events.openCall(known, id)) === undefined ? "free" : "in_use";
+}
+
+function withFacts(
+	{ facts }: Found,
+	further: { id?: "free" | "in_use" | undefined; quota?: "left" | "exceeded" | undefined },
+): Found["facts"] {
+	const { id, quota } = further;
+	return {
+		...facts,
+		request: { ...facts.request, ...(id !== undefined && { id }), ...(quota !== undefined && { quota }) },
+	};
+}
+
+type Referring = Extract<ClientMessage, { kind: "cancel" | "answer" | "progress" }>;
+
+async function referenceOf(
+	{ events }: Ground,
+	key: SessionKey,
+	message: Referring,
+): Promise<Label | undefined> {
+	return message.kind === "cancel"
+		? (await events.openCall(key, message.request_id))?.label
+		: events.reference(key, message.reference);
+}
+
+async function settleReferences(
+	{ events }: Ground,
+	{ key }: LiveSession,
+	messages: readonly ClientMessage[],
+): Promise<void> {
+	for (const message of messages) {
+		if (message.kind === "cancel") await events.closeCall(key, message.request_id);
+		if (message.kind === "answer") await events.forget(key, message.reference);
+	}
+}
+
+async function openSession(
+	ground: Ground,
+	lives: LiveSessions,
+	found: Found,
+	calls: readonly Call[],
+	body: unknown,
+): Promise<Admission> {
+	const id = randomUUID();
+	const key = sessionKey(id);
+	const binding = bindingOf(ground, found.facts.presented);
+	const record = { key, binding, transport: "streamable-http", opened_at: Date.now() / 1000 } as const;
+	const opened = await ground.sessions.open(record);
+	if (opened !== "opened") {
+		const decision = ground.guard.session({ ...withFacts(found, { quota: "exceeded" }), rpc: "initialize" });
+		await settle(ground, { moment: "session", decision, rpc: "initialize" });
+		return { answer: refusal(ground, decision) };
+	}
+	await ground.events.open(key, principalOf(binding));
+	const stream = randomName();
+	await ground.events.openStream(key, stream, calls);
+	const session = lives.of(key, id);
+	return { body, found, session, post: addPost(ground, found, session, stream, calls), opens: true };
+}
+
+// The decision has looked at these claims already.
+function bindingOf({ guard }: Ground, presented: Claims | undefined): Binding {
+	const read = readBinding(presented ?? { anonymous: true }, guard.data.identity_claims);
+	if ("problem" in read) throw new Error(`a session cannot be opened under such claims: ${read.problem}`);
+	return read.value;
+}
+
+function addPost(
+	ground: Ground,
+	found: Found,
+	session: LiveSession,
+	stream: string,
+	calls: readonly Call[],
+): LivePost {
+	const post = createPost(ground, found, stream, calls);
+	session.posts.add(post);
+	session.everything = unionOf([session.everything, ...calls.map(({ label }) => label)]);
+	return post;
+}
+
+function refusal(ground: Ground, decision: SessionDecision): WholeAnswer {
+	if (decision.outcome === "proceed") throw new Error("the policy lets in what cannot be served");
+	return refusalAnswer(decision, ground.resourceMetadata);
+}
+
+// Even that a body is no good is said only to whom the session would be served.
+async function invalidRequest(ground: Ground, found: Found): Promise<Admission> {
+	const decision = ground.guard.session(found.facts);
+	await settle(ground, { moment: "session", decision, session: found.key });
+	if (decision.outcome !== "proceed") return { answer: refusalAnswer(decision, ground.resourceMetadata) };
+	return { answer: errorAnswer(400, { code: INVALID_REQUEST, message: "Invalid Request" }) };
+}

@@ -1,0 +1,126 @@
+import type { Sink } from "../wire/answer.ts";
+import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
+import { type Deliver, millisecondsToExpiry } from "./delivery.ts";
+import { type Found, type Ground, randomName, settle } from "./ground.ts";
+
+/** How many events are read from the log at a time. */
+const STRETCH = 64;
+const KEEP_ALIVE_MS = 15_000;
+/** How soon a client may come again after a prefix. */
+const RETRY_MS = 1_000;
+/** The longest time that a timer takes. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export interface Pump {
+	readonly ground: Ground;
+	readonly found: Found;
+	readonly key: string;
+	readonly stream: string;
+	/** The id that the client has; events after it are sent. */
+	readonly cursor: string;
+	/** Whether the client takes an event without data, which secures its cursor. */
+	readonly primes: boolean;
+	readonly deliver: Deliver;
+}
+
+/**
+ * Sends what is pending on a stream, in order, then what comes, until the last response is out or the client leaves.
+ * It takes the stream over from whoever holds it. Before each write the ground of the decision is looked at
+ * again: the token, the session, the holder. If it is gone the connection is cut, never ended cleanly; the client's
+ * next GET is answered with the reason.
+ */
+export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
+	const { ground, found, key, stream } = pump;
+	const { events } = ground;
+	const holder = randomName();
+	await events.hold(key, stream, holder);
+	const bell = createBell();
+	const unwatch = events.watch(key, stream, bell.ring);
+	sink.closed.addEventListener("abort", bell.ring);
+	const expiry = millisecondsToExpiry(ground, found);
+	const timers = [
+		setInterval(() => {
+			void sink.write(keepAliveFrame);
+			// A session whose stream is open is not idle.
+			void ground.sessions.find(key);
+		}, KEEP_ALIVE_MS),
+		...(expiry === undefined ? [] : [setTimeout(() => sink.cut(), Math.min(expiry, MAX_TIMER_MS))]),
+	];
+	const isHeld = async () => !sink.closed.aborted && (await events.holder(key, stream)) === holder;
+
+	try {
+		if (pump.primes) await sink.write(cursorFrame(pump.cursor));
+		let at = pump.cursor;
+		while (await isHeld()) {
+			const stretch = await events.read(key, stream, at, STRETCH);
+			if (stretch.evicted) return sink.cut();
+			for (const event of stretch.events) {
+				if (!(await isHeld())) return sink.cut();
+				if (!(await mayGoOut(pump, event))) return sink.cut();
+				await events.markWritten(key, event.id);
+				await sink.write(messageFrame(event.message, event.id));
+				at = event.id;
+			}
+			if (stretch.events.length > 0) continue;
+			if (stretch.finished) return sink.end();
+			await bell.rung();
+		}
+		sink.cut();
+	} finally {
+		for (const timer of timers) clearTimeout(timer);
+		unwatch();
+		await events.release(key, stream, holder);
+	}
+}
+
+/** Sends the first `count` pending events and then why it is no more; the client's next GET is answered. */
+export async function pumpPrefix(pump: Pump, count: number, reason: string, sink: Sink): Promise<void> {
+	const { ground, key, stream } = pump;
+	if (pump.primes) await sink.write(cursorFrame(pump.cursor));
+	let at = pump.cursor;
+	for (let sent = 0; sent < count; ) {
+		const stretch = await ground.events.read(key, stream, at, Math.min(STRETCH, count - sent));
+		if (stretch.evicted || stretch.events.length === 0) return sink.cut();
+		for (const event of stretch.events) {
+			if (sink.closed.aborted || !(await mayGoOut(pump, event))) return sink.cut();
+			await ground.events.markWritten(key, event.id);
+			await sink.write(messageFrame(event.message, event.id));
+			at = event.id;
+			sent += 1;
+		}
+	}
+	await sink.write(retryFrame(RETRY_MS) + errorFrame(reason));
+	sink.end();
+}
+
+async function mayGoOut({ ground, key, deliver }: Pump, event: Parameters<Deliver>[0]): Promise<boolean> {
+	const decision = deliver(event);
+	if (decision.outcome === "proceed") return true;
+	await settle(ground, { moment: "delivery", decision, session: key, ...subjectOf(event.label) });
+	return false;
+}
+
+function subjectOf({ tool, rpc }: { tool?: string; rpc?: string }) {
+	return { tool, rpc };
+}
+
+// Rings that come while nobody waits are heard at the next wait.
+function createBell(): { ring: () => void; rung: () => Promise<void> } {
+	let waiting: (() => void) | undefined;
+	let rang = false;
+	return {
+		ring() {
+			rang = true;
+			waiting?.();
+		},
+		async rung() {
+			if (!rang) {
+				await new Promise<void>((resolve) => {
+					waiting = resolve;
+				});
+			}
+			waiting = undefined;
+			rang = false;
+		},
+	};
+}
