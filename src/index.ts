@@ -2,6 +2,21 @@ export type { Claims } from "./claims.ts";
 export type { Decisions } from "./decision.ts";
 export { ResumeGuardError, type ResumeGuardErrorCode } from "./errors.ts";
 export type {
+	Call,
+	EventHeader,
+	EventLog,
+	Location,
+	NewEvent,
+	StoredEvent,
+	Stretch,
+} from "./events/log.ts";
+export {
+	createMemoryEventLog,
+	type EventLogLimits,
+	type EventLogStats,
+	type MemoryEventLog,
+} from "./events/memory.ts";
+export type {
 	CallQuestion,
 	DeliveryQuestion,
 	Questions,
@@ -33,6 +48,8 @@ export type {
 } from "./generated/types.ts";
 export { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "./guard.ts";
 export type { Moment, PolicySource } from "./policy.ts";
+export { createMemorySessionStore, type SessionLimits } from "./sessions/memory.ts";
+export type { SessionKey, SessionMatch, SessionRecord, SessionStore } from "./sessions/store.ts";
 export {
 	bearerToken,
 	createTokenVerifier,

@@ -7,15 +7,7 @@ import type { SessionKey } from "../sessions/store.ts";
 import type { WholeAnswer } from "../wire/answer.ts";
 import { type ClientMessage, readMessage } from "../wire/messages.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
-import {
-	type Found,
-	findSession,
-	type Ground,
-	type Incoming,
-	principalOf,
-	randomName,
-	settle,
-} from "./ground.ts";
+import { type Found, findSession, type Ground, type Incoming, randomName, settle } from "./ground.ts";
 import { createPost, type LivePost, type LiveSession, type LiveSessions, unionOf } from "./live.ts";
 
 /** A POST is answered here, or goes on to the MCP server. */

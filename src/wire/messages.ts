@@ -16,11 +16,13 @@ export type ClientMessage =
 
 const id = z.union([z.string(), z.number()]);
 const params = z.record(z.string(), z.unknown()).optional();
+// Without `optional`, zod asks for the key to be there.
+const absent = z.undefined().optional();
 const request = z.object({ jsonrpc: z.literal("2.0"), method: z.string().min(1), id, params });
 const notification = z.object({
 	jsonrpc: z.literal("2.0"),
 	method: z.string().min(1),
-	id: z.undefined(),
+	id: absent,
 	params,
 });
 const response = z.union([
@@ -28,9 +30,9 @@ const response = z.union([
 		jsonrpc: z.literal("2.0"),
 		id,
 		result: z.record(z.string(), z.unknown()),
-		error: z.undefined(),
+		error: absent,
 	}),
-	z.object({ jsonrpc: z.literal("2.0"), id, result: z.undefined(), error: z.object({ code: z.number() }) }),
+	z.object({ jsonrpc: z.literal("2.0"), id, result: absent, error: z.object({ code: z.number() }) }),
 ]);
 
 /**

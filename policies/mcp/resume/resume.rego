@@ -28,16 +28,17 @@ else := object.union(answer.refusal("refuse", "undecided", "keep", 403), cursor.
 # title: audience_not_covered, scope_not_covered
 # description: A need is not met, of a pending event or, when replay is atomic, of a call that is still running.
 not_covered := object.union(need.answer(all_needs), {
-	"code": need.code(held.missing),
+	"code": code,
 	"held": held,
 	"deliver": reach.deliver,
 	"cursor": reach.cursor,
 	"drift": [],
 	"session": "keep",
-	"status": answer.status(need.code(held.missing), 403),
+	"status": answer.status(code, 403),
 }) if {
 	continuity.kept
 	cursor.retained
+	code := need.code(held.missing)
 }
 
 # METADATA

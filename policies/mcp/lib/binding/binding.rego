@@ -44,7 +44,7 @@ profile_drift := array.concat(
 # title: aud under the profile
 aud_kept if {
 	data.mcp.profile == "covering"
-	presented_is_own
+	count(recorded_own) > 0
 	narrower_or_wider
 }
 
@@ -88,12 +88,16 @@ presented_own := [audience |
 
 presented_is_own if count(presented_own) > 0
 
-# Sideways, which is neither, is another resource: the audience was rotated.
+# Sideways, which is neither, is another resource: the audience was rotated. The first is the second's usual case,
+# at less cost: what one's own resource covers is one's own.
 narrower_or_wider if {
-	count(recorded_own) > 0
+	count(input.presented.aud) > 0
+	coverage.all_covered(recorded_own, input.presented.aud)
+} else if {
+	presented_is_own
 	coverage.all_covered(recorded_own, presented_own)
 } else if {
-	count(recorded_own) > 0
+	presented_is_own
 	coverage.all_covered(presented_own, recorded_own)
 }
 

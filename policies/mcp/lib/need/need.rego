@@ -94,12 +94,8 @@ else := "scope_not_covered" if count(lacking.scope) > 0
 #   the strict profile), or no token for this server could have the audience (`reissue`).
 answer(needs) := {"outcome": "reinitialize"} if {
 	not another_token_may_proceed
-} else := {"outcome": "reauthorize", "required": token} if {
-	token := token_for(needs)
-	count(token.aud) > 0
-	every audience in token.aud {
-		coverage.own(audience)
-	}
+} else := {"outcome": "reauthorize", "required": required} if {
+	required := {"aud": audience_for(needs), "scope": scope_for(needs)}
 } else := {"outcome": "reissue"}
 
 another_token_may_proceed if continuity.without_session
@@ -110,21 +106,31 @@ another_token_may_proceed if {
 	not input.session.binding.anonymous
 }
 
-token_for(needs) := {"aud": audience_for(needs), "scope": sort(scope_for(needs))}
-
+# Undefined if a token for this server cannot have it. What one's own resource covers is one's own.
 audience_for(needs) := needs.aud if {
+	recorded_counts
 	count(needs.aud) > 0
-	suffices(needs.aud)
+	coverage.all_covered(binding.recorded_own, needs.aud)
 } else := union_of([needs, {"aud": binding.recorded_own, "scope": []}]).aud if {
 	recorded_counts
-} else := [data.mcp.resources[0]]
+	count(binding.recorded_own) > 0
+	all_own(needs.aud)
+} else := needs.aud if {
+	not recorded_counts
+	count(needs.aud) > 0
+	all_own(needs.aud)
+} else := [data.mcp.resources[0]] if {
+	not recorded_counts
+	count(needs.aud) == 0
+}
 
-# A token of the needs alone keeps the profile.
-suffices(_) if not recorded_counts
+all_own(audiences) if {
+	every audience in audiences {
+		coverage.own(audience)
+	}
+}
 
-suffices(audiences) if coverage.all_covered(binding.recorded_own, audiences)
-
-scope_for(needs) := {scope | some scope in array.concat(needs.scope, input.session.binding.scope)} if {
+scope_for(needs) := union_of([needs, {"aud": [], "scope": input.session.binding.scope}]).scope if {
 	recorded_counts
 } else := needs.scope
 
