@@ -11,11 +11,13 @@ import { type Admitted, admitPost } from "../resume/post.ts";
 import { createMemorySessionStore } from "../sessions/memory.ts";
 import type { SessionMatch, SessionStore } from "../sessions/store.ts";
 import {
-	bearerToken,
 	createTokenVerifier,
+	proofAlgorithms,
 	type TokenRequest,
+	type TokenScheme,
 	type TokenVerifier,
 	type TokenVerifierOptions,
+	tokenCredentials,
 } from "../tokens/index.ts";
 import type { Answer, WholeAnswer } from "../wire/answer.ts";
 import { type ResourceMetadata, resourceMetadata } from "../wire/metadata.ts";
@@ -33,6 +35,8 @@ export interface EndpointOptions extends Pick<ResumeGuardOptions, "data" | "poli
 	readonly sessions?: SessionStore;
 	/** The event log. Default: in memory, with its default limits. */
 	readonly events?: EventLog;
+	/** The host has no sessions, so there is nothing to resume: every POST is decided by itself. Default: false. */
+	readonly stateless?: boolean;
 }
 
 /** What a host does with what it is told. */
@@ -47,8 +51,14 @@ export interface EndpointLog {
 export interface GuardedSession<T extends SdkTransport = SdkTransport> {
 	/** What `Mcp-Session-Id` is; as good as a token. */
 	readonly id: string;
-	/** For the transport of the MCP SDK: what it stores is labelled, logged and decided about. */
-	readonly eventStore: SdkEventStore;
+	/**
+	 * For the constructor of the MCP SDK's transport: the session's id, and an event store. What it stores is labelled,
+	 * logged and decided about.
+	 */
+	readonly transportOptions: {
+		readonly sessionIdGenerator: () => string;
+		readonly eventStore: SdkEventStore;
+	};
 	/** The transport that has been attached; `undefined` at the `initialize` that opens the session. */
 	readonly transport: T | undefined;
 	/** Ties a transport to the session: its messages are attributed to calls, and it is closed when the session ends. */
@@ -59,7 +69,7 @@ export interface GuardedSession<T extends SdkTransport = SdkTransport> {
 export interface GuardedRequest<T extends SdkTransport = SdkTransport> {
 	/** Verified claims; `undefined`: an anonymous session. */
 	readonly claims: Claims | undefined;
-	/** `undefined`: a request without a session, for a host that has none. */
+	/** `undefined` only if the host is `stateless`. */
 	readonly session: GuardedSession<T> | undefined;
 	/** The body that was decided about: pass on this one. */
 	readonly body: unknown;
@@ -83,7 +93,7 @@ export interface Endpoint<T extends SdkTransport> {
 	/** The verified claims of the request's token, if it has one, or the refusal. */
 	authenticate(
 		authorization: readonly string[],
-		request: TokenRequest,
+		request: Omit<TokenRequest, "scheme">,
 	): Promise<{ token?: string; claims?: Claims } | { refused: WholeAnswer }>;
 	get(incoming: Incoming): Promise<Answer>;
 	delete(incoming: Incoming): Promise<WholeAnswer>;
@@ -121,6 +131,7 @@ export async function createEndpoint<T extends SdkTransport>(
 		sessions: options.sessions ?? createMemorySessionStore(),
 		events: options.events ?? createMemoryEventLog(),
 		resourceMetadata: metadata?.url,
+		stateless: options.stateless ?? false,
 		observe: log.decision,
 	};
 	const lives = createLiveSessions(ground);
@@ -132,7 +143,7 @@ export async function createEndpoint<T extends SdkTransport>(
 		let attached: T | undefined;
 		const session: GuardedSession<T> = {
 			id: live.id,
-			eventStore: createEventStore(ground, live),
+			transportOptions: { sessionIdGenerator: () => live.id, eventStore: createEventStore(ground, live) },
 			get transport() {
 				return attached;
 			},
@@ -153,11 +164,15 @@ export async function createEndpoint<T extends SdkTransport>(
 		checkOrigin: (headers) => checkOrigin(headers, options),
 
 		async authenticate(authorization, request) {
+			let scheme: TokenScheme = "Bearer";
 			try {
-				const token = bearerToken(authorization);
-				return token === undefined ? {} : { token, claims: await verify(token, request) };
+				const credentials = tokenCredentials(authorization);
+				if (credentials === undefined) return {};
+				const { token } = credentials;
+				scheme = credentials.scheme;
+				return { token, claims: await verify(token, { ...request, scheme }) };
 			} catch (error) {
-				return { refused: tokenRefusal(error, metadata?.url, log) };
+				return { refused: tokenRefusal(error, scheme, metadata?.url, log) };
 			}
 		},
 
@@ -208,15 +223,32 @@ function issuersOf({ authorizationServers, tokens }: EndpointOptions): readonly 
 	return authorizationServers ?? (typeof tokens === "function" ? [] : [tokens.issuer]);
 }
 
-function tokenRefusal(error: unknown, metadataUrl: string | undefined, log: EndpointLog): WholeAnswer {
-	const code = error instanceof ResumeGuardError ? error.code : undefined;
-	const description = error instanceof Error ? error.message : "";
+function tokenRefusal(
+	error: unknown,
+	scheme: TokenScheme,
+	resourceMetadata: string | undefined,
+	log: EndpointLog,
+): WholeAnswer {
+	const { code, dpopNonce } = error instanceof ResumeGuardError ? error : {};
+	const challenge = {
+		description: error instanceof Error ? error.message : "",
+		resourceMetadata,
+		dpopAlgorithms: scheme === "DPoP" ? proofAlgorithms : undefined,
+	};
 	switch (code) {
 		case "authorization_malformed":
-			return tokenAnswer(400, "invalid_request", description, metadataUrl);
+			return tokenAnswer(400, { ...challenge, error: "invalid_request" });
 		case "token_invalid":
 		case "token_expired":
-			return tokenAnswer(401, "invalid_token", description, metadataUrl);
+			return tokenAnswer(401, { ...challenge, error: "invalid_token" });
+		case "dpop_proof_invalid":
+			return tokenAnswer(401, { ...challenge, error: "invalid_dpop_proof" });
+		case "dpop_nonce_required":
+			return tokenAnswer(
+				401,
+				{ ...challenge, error: "use_dpop_nonce" },
+				dpopNonce === undefined ? {} : { "dpop-nonce": dpopNonce },
+			);
 		default:
 			log.error(error, "tokens cannot be verified");
 			return errorAnswer(

@@ -10,7 +10,7 @@ import { sessionId } from "../wire/headers.ts";
 import { rootMetadataPath } from "../wire/metadata.ts";
 import { methodAnswer } from "../wire/origin.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest, type Passed } from "./endpoint.ts";
-import { authInfoOf, authorizationOf, headersOf } from "./request.ts";
+import { authInfoOf, authorizationOf, certificateOf, headersOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
 import { runPost, type SdkTransport } from "./sdk.ts";
 
@@ -90,10 +90,12 @@ export const resumeGuard = fp(
 			// On the raw response: the MCP server writes to that.
 			for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
 			if (!["GET", "POST", "DELETE"].includes(request.method)) return;
+			const certificate = certificateOf(request.raw);
 			const authenticated = await endpoint.authenticate(authorizationOf(request.raw), {
 				method: request.method,
-				url: `${request.protocol}://${request.host}${request.url}`,
+				url: `${request.protocol}://${request.host}${request.originalUrl}`,
 				headers: request.headers,
+				...(certificate !== undefined && { certificate }),
 			});
 			if ("refused" in authenticated) return send(reply, authenticated.refused);
 			const { token, claims } = authenticated;

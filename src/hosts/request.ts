@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { TLSSocket } from "node:tls";
 import type { Claims } from "../claims.ts";
 import type { RequestHeaders } from "../wire/headers.ts";
 
@@ -14,6 +15,14 @@ export function authorizationOf({ rawHeaders }: IncomingMessage): string[] {
 	return rawHeaders.filter(
 		(_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "authorization",
 	);
+}
+
+/**
+ * The client certificate of the connection in DER, if there is one that the TLS server accepted: it asks for one
+ * (`requestCert`), and an authority in its `ca` has signed it.
+ */
+export function certificateOf({ socket }: IncomingMessage): Uint8Array | undefined {
+	return socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate()?.raw : undefined;
 }
 
 /** `AuthInfo` of the MCP SDKs. It has no issuer or subject of its own, so all claims are in `extra`. */

@@ -17,6 +17,8 @@ export interface Ground {
 	readonly events: EventLog;
 	/** The URL of the protected-resource metadata, for challenges. */
 	readonly resourceMetadata: string | undefined;
+	/** The host has no sessions: every POST is decided by itself. */
+	readonly stateless: boolean;
 	/** Hears of every decision; must not throw. */
 	readonly observe: (record: DecisionRecord) => void;
 }

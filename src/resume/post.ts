@@ -74,12 +74,13 @@ export async function admitPost(
 	if (passed.length === 0) return { answer: { status: 202, headers: {}, body: "" } };
 
 	const passedBody = Array.isArray(body) ? passed : passed[0];
+	if (ground.stateless && found.facts.request.session === "none") {
+		return { body: passedBody, found, session: undefined, post: undefined, opens: false };
+	}
 	if (isInitialize && found.facts.request.session === "none") {
 		return openSession(ground, lives, found, calls, passedBody);
 	}
-	if (known === undefined || incoming.sessionId === undefined) {
-		return { body: passedBody, found, session: undefined, post: undefined, opens: false };
-	}
+	if (known === undefined || incoming.sessionId === undefined) return sessionRequired(ground);
 	const session = lives.of(known, incoming.sessionId);
 	if (calls.length === 0) {
 		await settleReferences(ground, session, references);
@@ -238,6 +239,15 @@ function addPost(
 function refusal(ground: Ground, decision: SessionDecision): WholeAnswer {
 	if (decision.outcome === "proceed") throw new Error("the policy lets in what cannot be served");
 	return refusalAnswer(decision, ground.resourceMetadata);
+}
+
+// The policy lets a POST without a session through, for hosts that have none.
+async function sessionRequired(ground: Ground): Promise<Admission> {
+	const code = "session_required";
+	const status = ground.guard.data.status[code] ?? 400;
+	const decision: SessionDecision = { outcome: "refuse", code, drift: [], session: "keep", status };
+	await settle(ground, { moment: "session", decision });
+	return { answer: refusalAnswer(decision, ground.resourceMetadata) };
 }
 
 // Even that a body is no good is said only to whom the session would be served.
