@@ -20,7 +20,7 @@ import {
 	tokenCredentials,
 } from "../tokens/index.ts";
 import type { Answer, WholeAnswer } from "../wire/answer.ts";
-import { type ResourceMetadata, resourceMetadata } from "../wire/metadata.ts";
+import { type ResourceMetadata, resourceMetadata, rootMetadataPath } from "../wire/metadata.ts";
 import { checkOrigin, type OriginOptions } from "../wire/origin.ts";
 import { errorAnswer, tokenAnswer } from "../wire/refusal.ts";
 import { attributeSends, createEventStore, type SdkEventStore, type SdkTransport } from "./sdk.ts";
@@ -85,6 +85,8 @@ export interface Passed<T extends SdkTransport> {
 export interface Endpoint<T extends SdkTransport> {
 	readonly guard: ResumeGuard;
 	readonly metadata: ResourceMetadata | undefined;
+	/** The protected-resource metadata, if this path is one where it is. */
+	metadataAt(path: string): WholeAnswer | undefined;
 	/** Host and Origin; the headers are for every answer to this request. */
 	checkOrigin(headers: Incoming["headers"]): {
 		refused?: WholeAnswer;
@@ -161,6 +163,11 @@ export async function createEndpoint<T extends SdkTransport>(
 	return {
 		guard,
 		metadata,
+		metadataAt(path) {
+			if (metadata === undefined || (path !== metadata.path && path !== rootMetadataPath)) return undefined;
+			const headers = { "content-type": "application/json", "access-control-allow-origin": "*" };
+			return { status: 200, headers, body: JSON.stringify(metadata.document) };
+		},
 		checkOrigin: (headers) => checkOrigin(headers, options),
 
 		async authenticate(authorization, request) {

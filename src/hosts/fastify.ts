@@ -1,27 +1,23 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { Claims } from "../claims.ts";
 import type { ResumeGuard } from "../guard.ts";
-import type { DecisionRecord, Incoming } from "../resume/ground.ts";
+import type { Incoming } from "../resume/ground.ts";
 import type { SessionMatch } from "../sessions/store.ts";
 import type { WholeAnswer } from "../wire/answer.ts";
 import { sessionId } from "../wire/headers.ts";
 import { rootMetadataPath } from "../wire/metadata.ts";
-import { methodAnswer } from "../wire/origin.ts";
+import { isMcpMethod, methodAnswer } from "../wire/origin.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest, type Passed } from "./endpoint.ts";
+import { logTo } from "./log.ts";
 import { authInfoOf, authorizationOf, certificateOf, headersOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
-import { runPost, type SdkTransport } from "./sdk.ts";
+import { type NodeTransport, runPost } from "./sdk.ts";
 
 export interface ResumeGuardFastifyOptions extends EndpointOptions {
 	/** The path of the MCP endpoint. Default: `/mcp`. */
 	readonly path?: string;
-}
-
-/** A server transport of the MCP SDKs for node:http. */
-export interface NodeTransport extends SdkTransport {
-	handleRequest(request: IncomingMessage, response: ServerResponse, body?: unknown): Promise<void>;
 }
 
 /** What an instance with the guard has under `app.resumeGuard`. */
@@ -53,11 +49,7 @@ export const resumeGuard = fp(
 	async (app: FastifyInstance, options: ResumeGuardFastifyOptions) => {
 		const { path = "/mcp" } = options;
 		const url = app.prefix + path;
-		const endpoint = await createEndpoint<NodeTransport>(options, {
-			decision: (record) => logDecision(app, record),
-			fault: ({ moment, reason, cause }) => app.log.error({ err: cause, moment, reason }, "mcp policy_fault"),
-			error: (error, what) => app.log.error(error, `mcp ${what}`),
-		});
+		const endpoint = await createEndpoint<NodeTransport>(options, logTo(app.log));
 		const presented = new WeakMap<FastifyRequest, Claims>();
 		const streams = new Set<ServerResponse>();
 		const incomingOf = (request: FastifyRequest): Incoming => {
@@ -89,7 +81,7 @@ export const resumeGuard = fp(
 			if (refused !== undefined) return send(reply, refused);
 			// On the raw response: the MCP server writes to that.
 			for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
-			if (!["GET", "POST", "DELETE"].includes(request.method)) return;
+			if (!isMcpMethod(request.method)) return;
 			const certificate = certificateOf(request.raw);
 			const authenticated = await endpoint.authenticate(authorizationOf(request.raw), {
 				method: request.method,
@@ -152,16 +144,4 @@ export default resumeGuard;
 
 function send(reply: FastifyReply, { status, headers, body }: WholeAnswer): FastifyReply {
 	return reply.code(status).headers(headers).send(body);
-}
-
-function logDecision(app: FastifyInstance, { decision, ...facts }: DecisionRecord): void {
-	const { outcome, code, drift } = decision;
-	const held = "held" in decision ? decision.held : undefined;
-	const entry = {
-		mcp: { ...facts, outcome, code, ...(drift.length > 0 && { drift }), ...(held && { held }) },
-	};
-	if (outcome === "proceed") app.log.debug(entry, "mcp proceed");
-	else if (decision.session === "end" || code === "principal_drift")
-		app.log.warn(entry, `mcp ${outcome}: ${code}`);
-	else app.log.info(entry, `mcp ${outcome}: ${code}`);
 }

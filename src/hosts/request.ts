@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { TLSSocket } from "node:tls";
 import type { Claims } from "../claims.ts";
+import type { TokenRequest } from "../tokens/index.ts";
 import type { RequestHeaders } from "../wire/headers.ts";
 
 /** The headers of a request of node:http, several of one name joined by a comma. */
@@ -35,5 +36,16 @@ export function authInfoOf(token: string, claims: Claims): object {
 		scopes: typeof scopes === "string" ? scopes.split(" ").filter((value) => value !== "") : scopes,
 		expiresAt: exp,
 		extra: { claims },
+	};
+}
+
+/** What a token verifier may look at. */
+export function tokenRequestOf(request: IncomingMessage & { originalUrl?: string }): TokenRequest {
+	const { method = "", headers, socket } = request;
+	const scheme = "encrypted" in socket && socket.encrypted ? "https" : "http";
+	return {
+		method,
+		url: `${scheme}://${headers.host ?? ""}${request.originalUrl ?? request.url ?? ""}`,
+		headers,
 	};
 }

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { RequestId } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
@@ -19,6 +20,16 @@ export interface SdkEventStore {
 export interface SdkTransport {
 	send(message: never, options?: { relatedRequestId?: RequestId | undefined }): Promise<void>;
 	close(): Promise<void>;
+}
+
+/** A server transport of the SDKs for node:http. */
+export interface NodeTransport extends SdkTransport {
+	handleRequest(request: IncomingMessage, response: ServerResponse, body?: unknown): Promise<void>;
+}
+
+/** A server transport of the SDKs for fetch. */
+export interface WebTransport extends SdkTransport {
+	handleRequest(request: Request, options?: { parsedBody?: unknown; authInfo?: never }): Promise<Response>;
 }
 
 /** What runs now: the POST that it came with, and the call whose message is being sent. */

@@ -9,8 +9,13 @@ export interface OriginOptions {
 	readonly allowedHosts?: readonly string[];
 }
 
-/** The methods of an MCP endpoint, for `Allow`. */
-export const allowedMethods = "GET, POST, DELETE";
+const METHODS = ["GET", "POST", "DELETE"];
+const ALLOWED = METHODS.join(", ");
+
+/** Whether an MCP endpoint has this method. */
+export function isMcpMethod(method: string): method is "GET" | "POST" | "DELETE" {
+	return METHODS.includes(method);
+}
 
 const ERROR = -32000;
 
@@ -29,7 +34,7 @@ export function checkOrigin(
 	return {
 		headers: {
 			"access-control-allow-origin": origin,
-			"access-control-expose-headers": "Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version",
+			"access-control-expose-headers": "Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce, MCP-Protocol-Version",
 			vary: "Origin",
 		},
 	};
@@ -41,13 +46,13 @@ export function methodAnswer(method: string, headers: RequestHeaders): WholeAnsw
 		return {
 			status: 204,
 			headers: {
-				"access-control-allow-methods": allowedMethods,
+				"access-control-allow-methods": ALLOWED,
 				"access-control-allow-headers":
-					"Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID",
+					"Authorization, DPoP, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID",
 				"access-control-max-age": "600",
 			},
 			body: "",
 		};
 	}
-	return errorAnswer(405, { code: ERROR, message: "Method not allowed." }, { allow: allowedMethods });
+	return errorAnswer(405, { code: ERROR, message: "Method not allowed." }, { allow: ALLOWED });
 }

@@ -1,6 +1,6 @@
 import type { CallDecision, DeliveryDecision, ResumeDecision, SessionDecision } from "../generated/types.ts";
 import type { WholeAnswer } from "./answer.ts";
-import { type BearerError, type Challenge, challengeOf } from "./challenge.ts";
+import { type Challenge, challengeOf } from "./challenge.ts";
 
 export type AnyDecision = SessionDecision | CallDecision | ResumeDecision | DeliveryDecision;
 export type Refused = Exclude<AnyDecision, { outcome: "proceed" }>;
@@ -41,12 +41,14 @@ export function refusalError(decision: Refused): { code: number; message: string
 /** A request that brought no good token, before there is anything to decide. */
 export function tokenAnswer(
 	status: number,
-	error: BearerError,
-	description: string,
-	resourceMetadata: string | undefined,
+	challenge: Challenge & { readonly description: string },
+	headers: Readonly<Record<string, string>> = {},
 ): WholeAnswer {
-	const challenge = challengeOf({ error, description, resourceMetadata });
-	return errorAnswer(status, { code: REFUSED, message: description }, { "www-authenticate": challenge });
+	return errorAnswer(
+		status,
+		{ code: REFUSED, message: challenge.description },
+		{ "www-authenticate": challengeOf(challenge), ...headers },
+	);
 }
 
 // A stranger whose session is kept gets, byte for byte, what an unknown id gets.
