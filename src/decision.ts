@@ -80,13 +80,22 @@ function isAboveFloor(moment: Moment, facts: Facts, data: CompletePolicyData): b
 	if (request.session === "unknown") return false;
 	if (presented === undefined) return data.anonymous && isAnonymous(moment, facts);
 	if (!(now < presented.exp + data.clock_skew)) return false;
-	if (request.session === "none") return moment !== "resume" && request.method === "POST";
+	if (request.session === "none")
+		return opensSse(moment, facts) || (moment !== "resume" && request.method === "POST");
 	const { iss, sub } = session?.binding ?? {};
 	return iss !== undefined && sub !== undefined && iss === presented.iss && sub === presented.sub;
 }
 
-// A request of an anonymous session, or the initialize that opens one.
-function isAnonymous(moment: Moment, { request, session, rpc }: Facts): boolean {
+// A request of an anonymous session, or the one that opens it.
+function isAnonymous(moment: Moment, facts: Facts): boolean {
+	const { request, session, rpc } = facts;
 	if (request.session === "known") return session?.binding.anonymous === true;
-	return moment === "session" && request.method === "POST" && rpc === "initialize";
+	return (
+		opensSse(moment, facts) || (moment === "session" && request.method === "POST" && rpc === "initialize")
+	);
+}
+
+// The GET of HTTP+SSE (MCP 2024-11-05): the session's id comes with its first event.
+function opensSse(moment: Moment, { request }: Facts): boolean {
+	return moment === "session" && request.method === "GET" && request.transport === "sse";
 }

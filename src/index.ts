@@ -53,9 +53,13 @@ export type { SessionKey, SessionMatch, SessionRecord, SessionStore } from "./se
 export {
 	bearerToken,
 	createTokenVerifier,
+	type DpopOptions,
 	type TokenClaims,
+	type TokenCredentials,
 	type TokenDeviations,
 	type TokenRequest,
+	type TokenScheme,
 	type TokenVerifier,
 	type TokenVerifierOptions,
+	tokenCredentials,
 } from "./tokens/index.ts";

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import type { AuthorizationServer } from "./authorization-server.ts";
+import type { Gates } from "./gates.ts";
 
 const tokenRequest = z.object({
 	sub: z.string(),
@@ -11,6 +12,7 @@ const tokenRequest = z.object({
 	exp: z.number().optional(),
 });
 const dropRequest = z.object({ session: z.string() });
+const openRequest = z.object({ session: z.string(), gate: z.string() });
 
 /**
  * EXAMPLE ONLY, never in a host of yours: doors through which anyone on this machine has any token, and cuts any
@@ -18,8 +20,13 @@ const dropRequest = z.object({ session: z.string() });
  *
  * - `POST /dev/token` `{sub, client_id, aud, scope?, exp?}` → `{access_token}`; `exp` is a NumericDate
  * - `POST /dev/drop` `{session}` → `{dropped}`: cuts that session's open streams at once, without a clean end
+ * - `POST /dev/open` `{session, gate}`: lets a tool go on that was called to wait at a gate of that name
  */
-export function addDevDoors(app: FastifyInstance, authorizationServer: AuthorizationServer): void {
+export function addDevDoors(
+	app: FastifyInstance,
+	authorizationServer: AuthorizationServer,
+	gates: Gates,
+): void {
 	const open = new Map<string, Set<Socket>>();
 
 	app.addHook("onRequest", async (request, reply) => {
@@ -48,6 +55,12 @@ export function addDevDoors(app: FastifyInstance, authorizationServer: Authoriza
 		const sockets = [...(open.get(session) ?? [])];
 		for (const socket of sockets) socket.destroy();
 		return { dropped: sockets.length };
+	});
+
+	app.post("/dev/open", async (request, reply) => {
+		const { session, gate } = openRequest.parse(request.body);
+		gates.open(session, gate);
+		return reply.code(204).send();
 	});
 
 	app.setErrorHandler((error, _request, reply) =>

@@ -1,28 +1,36 @@
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
+import type { McpServer } from "@modelcontextprotocol/server";
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
-import type { PolicyData } from "mcp-resume-guard";
-import { resumeGuard } from "mcp-resume-guard/fastify";
+import { createMemoryEventLog, type EventLog, type PolicyData } from "mcp-resume-guard";
+import { type ResumeGuardFastifyOptions, resumeGuard } from "mcp-resume-guard/fastify";
 import { type AuthorizationServer, startAuthorizationServer } from "./authorization-server.ts";
 import { exampleData } from "./data.ts";
 import { addDevDoors } from "./dev.ts";
+import { createGates, type Gates } from "./gates.ts";
 import { freePort } from "./port.ts";
 import { createTools } from "./tools.ts";
-import { addUnguardedRoutes } from "./unguarded.ts";
+import { addUnguardedRoutes, type EmittedEvent } from "./unguarded.ts";
 
 export interface ExampleOptions {
 	/** 0: any that is free. */
 	readonly port?: number;
-	/** Without the guard: what a host does that checks tokens and keeps events, each for itself. */
+	/** Without the guard: what a host does that checks tokens, calls and events, each for itself. */
 	readonly guarded?: boolean;
 	/** Members of the policy data to set otherwise. */
 	readonly data?: Partial<PolicyData>;
+	/** Further options of the guard. */
+	readonly guard?: Omit<ResumeGuardFastifyOptions, "data" | "tokens">;
+	/** The MCP server of a session. Default: the one with the tools of the example. */
+	readonly createServer?: (gates: Gates) => McpServer;
+	/** Hears of each event that the host has stored for a client. */
+	readonly onEvent?: (event: EmittedEvent) => void;
 	readonly logger?: FastifyServerOptions["logger"];
 }
 
 export interface Example {
 	/** The MCP endpoint. */
 	readonly mcp: string;
-	/** Example-only: the origin of `/dev/token` and `/dev/drop`. */
+	/** Example-only: the origin of `/dev/token`, `/dev/drop` and `/dev/open`. */
 	readonly origin: string;
 	readonly authorizationServer: AuthorizationServer;
 	readonly app: FastifyInstance;
@@ -37,22 +45,31 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const data = { ...exampleData(mcp), ...options.data };
 	const authorizationServer = await startAuthorizationServer({ resources: () => true });
 	const tokens = { issuer: authorizationServer.issuer, jwks: authorizationServer.jwks };
+	const gates = createGates();
+	const { onEvent = () => {} } = options;
+	const createServer = () => (options.createServer ?? createTools)(gates);
 
 	const app = Fastify({ logger: options.logger ?? false });
-	addDevDoors(app, authorizationServer);
+	addDevDoors(app, authorizationServer, gates);
 	if (options.guarded === false) {
-		await addUnguardedRoutes(app, tokens, data);
+		await addUnguardedRoutes(app, tokens, data, createServer, onEvent);
 	} else {
-		await app.register(resumeGuard, { data, tokens });
+		const events = overheard(options.guard?.events ?? createMemoryEventLog(), onEvent);
+		await app.register(resumeGuard, {
+			...options.guard,
+			events,
+			data,
+			tokens,
+			sse: { connect: (transport) => createServer().connect(transport) },
+		});
 		app.post("/mcp", async (request, reply) => {
 			const { session, body } = request.mcp ?? {};
 			if (session === undefined) return reply.code(400).send();
 			let transport = session.transport;
 			if (transport === undefined) {
-				const { id, eventStore } = session;
-				const created = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: () => id, eventStore });
-				await createTools().connect(created);
-				transport = session.attach(created);
+				const created = session.attach(new NodeStreamableHTTPServerTransport(session.transportOptions));
+				await createServer().connect(created);
+				transport = created;
 			}
 			reply.hijack();
 			await transport.handleRequest(request.raw, reply.raw, body);
@@ -68,6 +85,17 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 		async close() {
 			await app.close();
 			await authorizationServer.close();
+		},
+	};
+}
+
+function overheard(events: EventLog, onEvent: (event: EmittedEvent) => void): EventLog {
+	return {
+		...events,
+		async append(session, stream, event) {
+			const id = await events.append(session, stream, event);
+			onEvent({ id, tool: event.label.tool, message: JSON.parse(event.message) });
+			return id;
 		},
 	};
 }

@@ -1,6 +1,7 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
-import { InMemoryEventStore } from "@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js";
+import type { EventStore, McpServer } from "@modelcontextprotocol/server";
 import type { FastifyInstance } from "fastify";
 import {
 	bearerToken,
@@ -8,19 +9,39 @@ import {
 	type PolicyData,
 	type TokenVerifierOptions,
 } from "mcp-resume-guard";
-import { createTools } from "./tools.ts";
+import { z } from "zod";
+
+/** An event that a host has stored for its client. */
+export interface EmittedEvent {
+	readonly id: string;
+	/** The tool that it belongs to, where there is one. */
+	readonly tool: string | undefined;
+	/** A JSON-RPC message, or `{}` where the stream was primed. */
+	readonly message: object;
+}
+
+type Audiences = readonly string[];
+/** Whether a token with these audiences may use the tool; events of no tool are for everyone in the session. */
+type MayUse = (audiences: Audiences, tool: string | undefined) => boolean;
 
 /**
- * The same host without the guard, for comparison: it verifies each token, and the SDK keeps the sessions and replays
- * from its example event store. Each part behaves correctly.
+ * The same host without the guard, for comparison, as a careful author writes it. Every token is verified, every call
+ * needs a token that covers its tool, events are kept in order, and a replay leaves out what its token does not cover.
+ *
+ * Each part behaves correctly, and still: what a replay leaves out is lost without a word, since to the client a stream
+ * that ends has told everything; and nothing compares the token with the one that the session was opened with.
  */
 export async function addUnguardedRoutes(
 	app: FastifyInstance,
 	tokens: TokenVerifierOptions,
 	data: PolicyData,
+	createServer: () => McpServer,
+	onEvent: (event: EmittedEvent) => void,
 ): Promise<void> {
 	const verify = createTokenVerifier(tokens, data);
-	const transports = new Map<string, NodeStreamableHTTPServerTransport>();
+	const mayUse = createMayUse(data);
+	const presented = new AsyncLocalStorage<Audiences>();
+	const sessions = new Map<string, { transport: NodeStreamableHTTPServerTransport; calls: Calls }>();
 
 	app.route({
 		method: ["GET", "POST", "DELETE"],
@@ -29,21 +50,94 @@ export async function addUnguardedRoutes(
 			const token = bearerToken(request.headers.authorization);
 			const claims = token && (await verify(token, request).catch(() => undefined));
 			if (!claims) return reply.code(401).send();
+			const audiences = [claims.aud].flat().map(String);
 			const id = request.headers["mcp-session-id"];
-			const transport = transports.get(String(id)) ?? (id === undefined ? await open() : undefined);
-			if (transport === undefined) return reply.code(404).send();
+			const session = sessions.get(String(id)) ?? (id === undefined ? await open() : undefined);
+			if (session === undefined) return reply.code(404).send();
+			const calls = readCalls(request.body);
+			if (!calls.every(({ tool }) => mayUse(audiences, tool))) return reply.code(403).send();
+			for (const { names, tool } of calls) for (const name of names) session.calls.set(name, tool);
 			reply.hijack();
-			await transport.handleRequest(request.raw, reply.raw, request.body);
+			await presented.run(audiences, () =>
+				session.transport.handleRequest(request.raw, reply.raw, request.body),
+			);
 		},
 	});
 
-	async function open(): Promise<NodeStreamableHTTPServerTransport> {
+	async function open() {
+		const calls: Calls = new Map();
 		const transport = new NodeStreamableHTTPServerTransport({
 			sessionIdGenerator: randomUUID,
-			eventStore: new InMemoryEventStore(),
-			onsessioninitialized: (id) => void transports.set(id, transport),
+			eventStore: createFilteringStore(calls, (tool) => mayUse(presented.getStore() ?? [], tool), onEvent),
+			onsessioninitialized: (id) => void sessions.set(id, session),
 		});
-		await createTools().connect(transport);
-		return transport;
+		const session = { transport, calls };
+		await createServer().connect(transport);
+		return session;
 	}
+}
+
+/** What each request was for, by its id and its progress token, type and all. */
+type Calls = Map<string | number, string>;
+
+/** Keeps events in order, and leaves out of a replay what the token of the request at hand may not have. */
+function createFilteringStore(
+	calls: Calls,
+	mayHave: (tool: string | undefined) => boolean,
+	onEvent: (event: EmittedEvent) => void,
+): EventStore {
+	const streams = new Map<string, Required<EmittedEvent>[]>();
+	const streamOf = (id: string) => id.slice(0, id.lastIndexOf("."));
+
+	return {
+		async storeEvent(stream, message) {
+			const events = streams.get(stream) ?? [];
+			streams.set(stream, events);
+			const event = { id: `${stream}.${events.length + 1}`, tool: toolOf(message, calls), message };
+			events.push(event);
+			onEvent(event);
+			return event.id;
+		},
+		async replayEventsAfter(lastEventId, { send }) {
+			const stream = streamOf(lastEventId);
+			const events = streams.get(stream) ?? [];
+			const after = events.findIndex(({ id }) => id === lastEventId) + 1;
+			for (const { id, tool, message } of events.slice(after)) {
+				if (mayHave(tool)) await send(id, message as never);
+			}
+			return stream;
+		},
+	};
+}
+
+const name = z.union([z.string(), z.number()]);
+const call = z.object({
+	id: name,
+	params: z.object({ name: z.string(), _meta: z.object({ progressToken: name }).optional() }),
+});
+const emitted = z.object({ id: name.optional(), params: z.object({ progressToken: name }).optional() });
+
+function readCalls(body: unknown): { tool: string; names: (string | number)[] }[] {
+	return [body].flat().flatMap((message) => {
+		const { success, data } = call.safeParse(message);
+		if (!success) return [];
+		const { id, params } = data;
+		return [{ tool: params.name, names: [id, ...(params._meta ? [params._meta.progressToken] : [])] }];
+	});
+}
+
+function toolOf(message: object, calls: Calls): string | undefined {
+	const { id, params } = emitted.safeParse(message).data ?? {};
+	return calls.get(id ?? params?.progressToken ?? "");
+}
+
+function createMayUse({ tools = {}, coverage = {} }: PolicyData): MayUse {
+	const stands = (entry: string, resource: string) =>
+		entry.endsWith("/*") ? resource.startsWith(entry.slice(0, -1)) : entry === resource;
+	return (audiences, tool) =>
+		(tools[tool ?? ""]?.aud ?? []).every((resource) =>
+			audiences.some(
+				(audience) => audience === resource || coverage[audience]?.some((entry) => stands(entry, resource)),
+			),
+		);
 }

@@ -3,13 +3,16 @@ import { decide } from "./decide.ts";
 import type { Stdio } from "./stdio.ts";
 
 const decideHelp = `
-Standard input: facts as JSON, one object a line. Each has its moment (session, call, resume or delivery) and
-what that moment asks about; claims raw or normalised, pending events one by one or folded; without now, it is
-the current time. Standard output: one line for each, in order: the decision, or {"error": {"code", "message"}}
-where the line is no question (not JSON in UTF-8, no object, no moment, longer than 16 MiB).
+Standard input: facts as JSON, one object a line. Each has its moment (session,
+call, resume or delivery) and what that moment asks about; claims raw or
+normalised, pending events one by one or folded; without now, it is the current
+time. Standard output: a line for each, in order: the decision, or
+{"error": {"code": "invalid_line", "message"}} where the line is no question
+(not JSON in UTF-8, no object, no moment, longer than 16 MiB).
 
-Exit code: 0 if every line was answered with a decision, refusals among them; 1 if a line was answered with an
-error; 2 if the options, the policy or its data are not good, or input or output fail.
+Exit code: 0 if every line was answered with a decision, be it a refusal; 1 if
+one was answered with an error; 2 if the options, the policy or its data are not
+good, or input or output fail.
 `;
 
 /**

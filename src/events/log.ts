@@ -8,6 +8,12 @@ export interface Call {
 	readonly label: Label;
 }
 
+/**
+ * `calls`: nothing more comes when the calls that the stream was opened for are answered. `lasting`: it goes on for as
+ * long as the session does, whatever calls it carries (the stream of HTTP+SSE, MCP 2024-11-05).
+ */
+export type StreamKind = "calls" | "lasting";
+
 /** What a caller appends. */
 export interface NewEvent {
 	/** The JSON-RPC message as JSON text; `{}` for a priming event (MCP 2025-11-25), which is neither pending nor sent. */
@@ -87,16 +93,19 @@ export interface EventLog {
 	/** Whether the session's principal may start more work; `exceeded` also if the session has ended. */
 	quota(session: SessionKey): Promise<"left" | "exceeded">;
 	/**
-	 * Opens a stream with the calls it is for, or adds calls to it; the session's own GET stream has none.
+	 * Opens a stream with the calls it is for, or adds calls to it.
 	 * `in_use`: nothing was opened, since a call of one of these ids is open in the session, or two have the
 	 * same. Rejects with `session_ended`; a `TypeError` for a name that is not 1 to 512 characters of visible
 	 * ASCII. Other methods open a stream that is not there yet, without calls.
 	 */
-	openStream(session: SessionKey, stream: string, calls: readonly Call[]): Promise<"opened" | "in_use">;
+	openStream(
+		session: SessionKey,
+		stream: string,
+		calls: readonly Call[],
+		kind?: StreamKind,
+	): Promise<"opened" | "in_use">;
 	/** The call of that id that is still open in the session, with its stream. */
 	openCall(session: SessionKey, id: RequestId): Promise<(Call & { stream: string }) | undefined>;
-	/** All calls that a stream has been for so far, finished ones too. */
-	calls(session: SessionKey, stream: string): Promise<readonly Call[]>;
 	/** A call ends without a response: it was cancelled. */
 	closeCall(session: SessionKey, id: RequestId): Promise<void>;
 

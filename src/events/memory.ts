@@ -12,6 +12,7 @@ import {
 	type Account,
 	createStream,
 	evictedAt,
+	forgetAnswered,
 	idOf,
 	isFinished,
 	isGone,
@@ -185,11 +186,13 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			return session && !room.isFull(session.principal) ? "left" : "exceeded";
 		},
 
-		async openStream(key, name, calls) {
+		async openStream(key, name, calls, kind = "calls") {
 			const session = mustFind(key);
 			const keys = new Set(calls.map((call) => requestKey(call.request_id)));
 			if (keys.size < calls.length || [...keys].some((id) => session.open.has(id))) return "in_use";
 			const stream = openStream(session, name);
+			if (kind === "lasting") stream.lasting = true;
+			if (stream.lasting) forgetAnswered(stream);
 			for (const call of calls) session.open.set(requestKey(call.request_id), room.addCall(stream, call));
 			return "opened";
 		},
@@ -197,14 +200,6 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 		async openCall(key, id) {
 			const found = find(key)?.open.get(requestKey(id));
 			return found && { ...found.call, stream: found.stream.name };
-		},
-
-		async calls(key, name) {
-			return (
-				find(key)
-					?.streams.get(name)
-					?.calls.map(({ call }) => call) ?? []
-			);
 		},
 
 		async closeCall(key, id) {

@@ -50,8 +50,10 @@ export interface Stream {
 	acknowledged: number;
 	/** The place of its newest event, or of its opening, among all events of the log. */
 	order: number;
-	readonly calls: CallState[];
+	calls: CallState[];
 	open: number;
+	/** More may come when no call is open. */
+	lasting: boolean;
 	holder: Holder | undefined;
 	/** Its place on each shelf that it is on. */
 	readonly shelved: Shelves<number | undefined>;
@@ -98,6 +100,7 @@ export function createStream(session: Session, name: string, order: number): Str
 		order,
 		calls: [],
 		open: 0,
+		lasting: false,
 		holder: undefined,
 		shelved: { oldest: undefined, acknowledged: undefined, spent: undefined, empty: undefined },
 	};
@@ -115,7 +118,17 @@ export function isGone(stream: Stream, n: number): boolean {
 
 /** Nothing more can come: it was opened for calls, and none of them is open. */
 export function isFinished(stream: Stream): boolean {
-	return stream.calls.length > 0 && stream.open === 0;
+	return !stream.lasting && stream.calls.length > 0 && stream.open === 0;
+}
+
+/** A stream that lasts would otherwise know every call that it ever carried. */
+const ANSWERED_CALLS = 1_000;
+
+/** Forgets all but the newest of the calls that are answered. */
+export function forgetAnswered(stream: Stream): void {
+	let surplus = stream.calls.length - stream.open - ANSWERED_CALLS;
+	if (surplus < ANSWERED_CALLS) return;
+	stream.calls = stream.calls.filter(({ state }) => state === "open" || --surplus < 0);
 }
 
 /** MCP 2025-11-25: the event that gives a client its first id; nothing that could be pending. */

@@ -7,7 +7,9 @@ import { answerDelete } from "../resume/delete.ts";
 import { answerGet } from "../resume/get.ts";
 import { type DecisionRecord, endSession, type Ground, type Incoming } from "../resume/ground.ts";
 import { createLiveSessions, type LiveSession, type ServerResponse, serve } from "../resume/live.ts";
+import { answerPost } from "../resume/own.ts";
 import { type Admitted, admitPost } from "../resume/post.ts";
+import { openSse, postSse } from "../resume/sse.ts";
 import { createMemorySessionStore } from "../sessions/memory.ts";
 import type { SessionMatch, SessionStore } from "../sessions/store.ts";
 import {
@@ -23,6 +25,7 @@ import type { Answer, WholeAnswer } from "../wire/answer.ts";
 import { type ResourceMetadata, resourceMetadata, rootMetadataPath } from "../wire/metadata.ts";
 import { checkOrigin, type OriginOptions } from "../wire/origin.ts";
 import { errorAnswer, tokenAnswer } from "../wire/refusal.ts";
+import { createOwnTransport, type GuardTransport } from "./own-transport.ts";
 import { attributeSends, createEventStore, type SdkEventStore, type SdkTransport } from "./sdk.ts";
 
 /** What every host's guard takes. */
@@ -38,6 +41,9 @@ export interface EndpointOptions extends Pick<ResumeGuardOptions, "data" | "poli
 	/** The host has no sessions, so there is nothing to resume: every POST is decided by itself. Default: false. */
 	readonly stateless?: boolean;
 }
+
+/** Connects an MCP server to a transport: `(transport) => createServer().connect(transport)`. */
+export type Connect = (transport: GuardTransport) => Promise<void> | void;
 
 /** What a host does with what it is told. */
 export interface EndpointLog {
@@ -99,12 +105,12 @@ export interface Endpoint<T extends SdkTransport> {
 	): Promise<{ token?: string; claims?: Claims } | { refused: WholeAnswer }>;
 	get(incoming: Incoming): Promise<Answer>;
 	delete(incoming: Incoming): Promise<WholeAnswer>;
-	/** Decides a POST; `response` is what the MCP server will write to. */
-	post(
-		incoming: Incoming,
-		body: unknown,
-		response: ServerResponse,
-	): Promise<{ refused: WholeAnswer } | Passed<T>>;
+	/** Decides a POST, and answers it or lets it pass; `response` is what the MCP server will write to. */
+	post(incoming: Incoming, body: unknown, response: ServerResponse): Promise<{ answer: Answer } | Passed<T>>;
+	/** Answers a GET of the SSE endpoint (MCP 2024-11-05); `messages` is the path of the message endpoint. */
+	openSse(incoming: Incoming, messages: string, connect: Connect): Promise<Answer>;
+	/** Answers a POST of the message endpoint. */
+	postSse(incoming: Incoming, body: unknown): Promise<WholeAnswer>;
 	/** To be called when the response to a POST is complete or broken off. */
 	settle(passed: Passed<T>, response: { status: number; complete: boolean }): Promise<void>;
 	/** Ends the sessions whose bindings match, as at logout or revocation; resolves with how many. */
@@ -188,7 +194,11 @@ export async function createEndpoint<T extends SdkTransport>(
 
 		async post(incoming, body, response) {
 			const admitted = await admitPost(ground, lives, incoming, body);
-			if ("answer" in admitted) return { refused: admitted.answer };
+			if ("answer" in admitted) return { answer: admitted.answer };
+			const { session: { own } = {} } = admitted;
+			if (admitted.session !== undefined && own !== undefined) {
+				return { answer: await answerPost(ground, incoming, admitted, admitted.session, own) };
+			}
 			const { session, post, found } = admitted;
 			if (session !== undefined && post !== undefined) await serve(ground, found, session, post, response);
 			const request = {
@@ -198,6 +208,13 @@ export async function createEndpoint<T extends SdkTransport>(
 			};
 			return { request, admitted };
 		},
+
+		async openSse(incoming, messages, connect) {
+			const opening = await openSse(ground, lives, incoming, messages);
+			if ("session" in opening) await connect(createOwnTransport(ground, opening.session));
+			return opening.answer;
+		},
+		postSse: (incoming, body) => postSse(ground, lives, incoming, body),
 
 		async settle({ admitted: { session, post, opens } }, { status, complete }) {
 			if (session === undefined || post === undefined) return;

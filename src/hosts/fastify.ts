@@ -5,11 +5,18 @@ import type { Claims } from "../claims.ts";
 import type { ResumeGuard } from "../guard.ts";
 import type { Incoming } from "../resume/ground.ts";
 import type { SessionMatch } from "../sessions/store.ts";
-import type { WholeAnswer } from "../wire/answer.ts";
-import { sessionId } from "../wire/headers.ts";
+import type { Answer, WholeAnswer } from "../wire/answer.ts";
+import { querySessionId, sessionId } from "../wire/headers.ts";
 import { rootMetadataPath } from "../wire/metadata.ts";
 import { isMcpMethod, methodAnswer } from "../wire/origin.ts";
-import { createEndpoint, type EndpointOptions, type GuardedRequest, type Passed } from "./endpoint.ts";
+import { errorAnswer } from "../wire/refusal.ts";
+import {
+	type Connect,
+	createEndpoint,
+	type EndpointOptions,
+	type GuardedRequest,
+	type Passed,
+} from "./endpoint.ts";
 import { logTo } from "./log.ts";
 import { authInfoOf, authorizationOf, certificateOf, headersOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
@@ -18,6 +25,15 @@ import { type NodeTransport, runPost } from "./sdk.ts";
 export interface ResumeGuardFastifyOptions extends EndpointOptions {
 	/** The path of the MCP endpoint. Default: `/mcp`. */
 	readonly path?: string;
+	/** Serves HTTP+SSE (MCP 2024-11-05), too, on a transport of the guard's own. Default: not. */
+	readonly sse?: {
+		/** Connects an MCP server to the transport of a new session: `(transport) => createServer().connect(transport)`. */
+		readonly connect: Connect;
+		/** Default: `/sse`. */
+		readonly path?: string;
+		/** Where clients post. Default: `/messages`. */
+		readonly messages?: string;
+	};
 }
 
 /** What an instance with the guard has under `app.resumeGuard`. */
@@ -47,15 +63,24 @@ declare module "fastify" {
  */
 export const resumeGuard = fp(
 	async (app: FastifyInstance, options: ResumeGuardFastifyOptions) => {
-		const { path = "/mcp" } = options;
+		const { path = "/mcp", sse } = options;
+		const { path: ssePath = "/sse", messages: messagesPath = "/messages" } = sse ?? {};
 		const url = app.prefix + path;
+		const messagesUrl = app.prefix + messagesPath;
+		const guarded = new Set(sse === undefined ? [url] : [url, app.prefix + ssePath, messagesUrl]);
 		const endpoint = await createEndpoint<NodeTransport>(options, logTo(app.log));
 		const presented = new WeakMap<FastifyRequest, Claims>();
 		const streams = new Set<ServerResponse>();
 		const incomingOf = (request: FastifyRequest): Incoming => {
 			const headers = headersOf(request.headers);
 			const method = request.method as Incoming["method"];
-			return { method, headers, sessionId: sessionId(headers), presented: presented.get(request) };
+			return {
+				method,
+				transport: "streamable-http",
+				headers,
+				sessionId: sessionId(headers),
+				presented: presented.get(request),
+			};
 		};
 
 		app.decorateRequest("mcp", undefined);
@@ -76,7 +101,7 @@ export const resumeGuard = fp(
 		}
 
 		app.addHook("onRequest", async (request, reply) => {
-			if (request.routeOptions.url !== url) return;
+			if (!guarded.has(request.routeOptions.url ?? "")) return;
 			const { refused, headers } = endpoint.checkOrigin(headersOf(request.headers));
 			if (refused !== undefined) return send(reply, refused);
 			// On the raw response: the MCP server writes to that.
@@ -110,8 +135,8 @@ export const resumeGuard = fp(
 		): Promise<Passed<NodeTransport> | undefined> {
 			const { raw } = reply;
 			const passed = await endpoint.post(incomingOf(request), request.body, postResponseOf(raw));
-			if ("refused" in passed) {
-				send(reply, passed.refused);
+			if ("answer" in passed) {
+				await respond(request, reply, passed.answer);
 				return undefined;
 			}
 			raw.once("close", () => {
@@ -121,15 +146,34 @@ export const resumeGuard = fp(
 			return passed;
 		}
 
-		app.get(path, { exposeHeadRoute: false }, async (request, reply) => {
-			const answer = await endpoint.get(incomingOf(request));
+		async function respond(request: FastifyRequest, reply: FastifyReply, answer: Answer): Promise<void> {
 			reply.hijack();
 			streams.add(reply.raw);
 			reply.raw.once("close", () => streams.delete(reply.raw));
 			await writeAnswer(reply.raw, answer).catch((error) => request.log.error(error, "mcp stream cut"));
-		});
+		}
+
+		app.get(path, { exposeHeadRoute: false }, async (request, reply) =>
+			respond(request, reply, await endpoint.get(incomingOf(request))),
+		);
 
 		app.delete(path, async (request, reply) => send(reply, await endpoint.delete(incomingOf(request))));
+
+		if (sse !== undefined) {
+			app.get(ssePath, { exposeHeadRoute: false }, async (request, reply) => {
+				const incoming = { ...incomingOf(request), transport: "sse" } as const;
+				await respond(request, reply, await endpoint.openSse(incoming, messagesUrl, sse.connect));
+			});
+			app.post(messagesPath, { logSerializers: { req: withoutSessionId } }, async (request, reply) => {
+				const incoming = incomingOf(request);
+				const named = querySessionId(incoming.headers, new URL(request.url, "http://host"));
+				const answer =
+					named === "conflict"
+						? errorAnswer(400, { code: -32000, message: "Bad Request: two session ids" })
+						: await endpoint.postSse({ ...incoming, transport: "sse", sessionId: named.id }, request.body);
+				return send(reply, answer);
+			});
+		}
 
 		app.route({
 			url: path,
@@ -141,6 +185,11 @@ export const resumeGuard = fp(
 );
 
 export default resumeGuard;
+
+// The session id is in the URL there, and as good as a token.
+function withoutSessionId({ method, url, host, ip }: FastifyRequest): object {
+	return { method, url: url.replace(/([?&]sessionId=)[^&]*/g, "$1…"), host, remoteAddress: ip };
+}
 
 function send(reply: FastifyReply, { status, headers, body }: WholeAnswer): FastifyReply {
 	return reply.code(status).headers(headers).send(body);

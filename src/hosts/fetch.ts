@@ -9,7 +9,7 @@ import { readJson } from "./body.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest } from "./endpoint.ts";
 import { consoleLogger, type Logger, logTo } from "./log.ts";
 import { authInfoOf } from "./request.ts";
-import { runPost, type WebTransport } from "./sdk.ts";
+import { type AuthInfo, runPost, type WebTransport } from "./sdk.ts";
 import { createBody, guardedBody } from "./web-body.ts";
 
 export interface FetchGuardOptions extends EndpointOptions {
@@ -22,7 +22,7 @@ export interface FetchGuardOptions extends EndpointOptions {
 /** What a handler is given: pass `body` and `authInfo` on to the transport's `handleRequest`. */
 export interface FetchRequest extends GuardedRequest<WebTransport> {
 	/** The SDK's `AuthInfo`; `undefined`: an anonymous session. */
-	readonly authInfo: object | undefined;
+	readonly authInfo: AuthInfo | undefined;
 }
 
 /** Handles a POST that the guard lets through: hands it to the MCP server. */
@@ -83,7 +83,13 @@ export async function createFetchGuard(options: FetchGuardOptions): Promise<Fetc
 		});
 		if ("refused" in authenticated) return respond(authenticated.refused, origin.headers);
 		const { token, claims } = authenticated;
-		const incoming: Incoming = { method, headers, sessionId: sessionId(headers), presented: claims };
+		const incoming: Incoming = {
+			method,
+			transport: "streamable-http",
+			headers,
+			sessionId: sessionId(headers),
+			presented: claims,
+		};
 
 		if (method === "GET") return respond(await endpoint.get(incoming), origin.headers);
 		if (method === "DELETE") return respond(await endpoint.delete(incoming), origin.headers);
@@ -95,7 +101,7 @@ export async function createFetchGuard(options: FetchGuardOptions): Promise<Fetc
 		}
 		const { readable, response: post, pipe } = guardedBody();
 		const passed = await endpoint.post(incoming, read.body, post);
-		if ("refused" in passed) return respond(passed.refused, origin.headers);
+		if ("answer" in passed) return respond(passed.answer, origin.headers);
 		const mcp: FetchRequest = {
 			...passed.request,
 			authInfo: token === undefined || claims === undefined ? undefined : authInfoOf(token, claims),

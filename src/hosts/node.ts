@@ -79,7 +79,13 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 		const { token, claims } = authenticated;
 		if (token !== undefined && claims !== undefined)
 			Object.assign(request, { auth: authInfoOf(token, claims) });
-		const incoming: Incoming = { method, headers, sessionId: sessionId(headers), presented: claims };
+		const incoming: Incoming = {
+			method,
+			transport: "streamable-http",
+			headers,
+			sessionId: sessionId(headers),
+			presented: claims,
+		};
 
 		if (method === "GET") return answer(response, await endpoint.get(incoming));
 		if (method === "DELETE") return answer(response, await endpoint.delete(incoming));
@@ -92,7 +98,7 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 			return answer(response, errorAnswer(status, { code: -32700, message }));
 		}
 		const passed = await endpoint.post(incoming, read.body, postResponseOf(response));
-		if ("refused" in passed) return answer(response, passed.refused);
+		if ("answer" in passed) return answer(response, passed.answer);
 		response.once("close", () => {
 			void endpoint.settle(passed, { status: response.statusCode, complete: response.writableFinished });
 		});

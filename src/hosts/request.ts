@@ -3,6 +3,7 @@ import { TLSSocket } from "node:tls";
 import type { Claims } from "../claims.ts";
 import type { TokenRequest } from "../tokens/index.ts";
 import type { RequestHeaders } from "../wire/headers.ts";
+import type { AuthInfo } from "./sdk.ts";
 
 /** The headers of a request of node:http, several of one name joined by a comma. */
 export function headersOf(headers: IncomingHttpHeaders): RequestHeaders {
@@ -26,26 +27,36 @@ export function certificateOf({ socket }: IncomingMessage): Uint8Array | undefin
 	return socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate()?.raw : undefined;
 }
 
-/** `AuthInfo` of the MCP SDKs. It has no issuer or subject of its own, so all claims are in `extra`. */
-export function authInfoOf(token: string, claims: Claims): object {
-	const { client_id, azp, scope, scp, exp } = claims;
-	const scopes = scope ?? scp ?? [];
+/** A token for the MCP server. `AuthInfo` has no issuer or subject of its own, so all claims are in `extra`. */
+export function authInfoOf(token: string, claims: Claims): AuthInfo {
+	const { exp } = claims;
+	const [clientId] = [claims.client_id, claims.azp].filter(isText);
+	const scope = claims.scope ?? claims.scp;
+	const scopes = isText(scope)
+		? scope.split(" ").filter((value) => value !== "")
+		: [scope].flat().filter(isText);
 	return {
 		token,
-		clientId: client_id ?? azp ?? "",
-		scopes: typeof scopes === "string" ? scopes.split(" ").filter((value) => value !== "") : scopes,
-		expiresAt: exp,
+		clientId: clientId ?? "",
+		scopes,
+		...(typeof exp === "number" && { expiresAt: exp }),
 		extra: { claims },
 	};
+}
+
+function isText(value: unknown): value is string {
+	return typeof value === "string";
 }
 
 /** What a token verifier may look at. */
 export function tokenRequestOf(request: IncomingMessage & { originalUrl?: string }): TokenRequest {
 	const { method = "", headers, socket } = request;
 	const scheme = "encrypted" in socket && socket.encrypted ? "https" : "http";
+	const certificate = certificateOf(request);
 	return {
 		method,
 		url: `${scheme}://${headers.host ?? ""}${request.originalUrl ?? request.url ?? ""}`,
 		headers,
+		...(certificate !== undefined && { certificate }),
 	};
 }

@@ -16,6 +16,16 @@ export interface SdkEventStore {
 	): Promise<string>;
 }
 
+/** `AuthInfo` of the SDKs. */
+export interface AuthInfo {
+	token: string;
+	clientId: string;
+	scopes: string[];
+	/** NumericDate, seconds. */
+	expiresAt?: number;
+	extra?: Record<string, unknown>;
+}
+
 /** What is needed of a server transport of the SDKs. */
 export interface SdkTransport {
 	send(message: never, options?: { relatedRequestId?: RequestId | undefined }): Promise<void>;
@@ -29,7 +39,10 @@ export interface NodeTransport extends SdkTransport {
 
 /** A server transport of the SDKs for fetch. */
 export interface WebTransport extends SdkTransport {
-	handleRequest(request: Request, options?: { parsedBody?: unknown; authInfo?: never }): Promise<Response>;
+	handleRequest(
+		request: Request,
+		options?: { parsedBody?: unknown; authInfo?: AuthInfo | undefined },
+	): Promise<Response>;
 }
 
 /** What runs now: the POST that it came with, and the call whose message is being sent. */

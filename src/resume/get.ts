@@ -11,7 +11,7 @@ import {
 	takesEmptyEvents,
 } from "../wire/headers.ts";
 import { errorAnswer, refusalAnswer, refusalError } from "../wire/refusal.ts";
-import { cursorFrame, errorFrame, messageFrame } from "../wire/sse.ts";
+import { errorFrame, messageFrame } from "../wire/sse.ts";
 import { acknowledge, createDeliver } from "./delivery.ts";
 import { type Found, findSession, type Ground, getStreamOf, type Incoming, settle } from "./ground.ts";
 import { type Pump, pumpAll, pumpPrefix } from "./pump.ts";
@@ -97,7 +97,7 @@ async function resume(ground: Ground, found: Found, cursor: string, primes: bool
 	const waiting =
 		"waiting" in location ? location.waiting : "pending" in location ? waitingFor(location) : [];
 	return decision.outcome === "reissue" && waiting.length > 0
-		? failCalls(decision, waiting, primes ? cursor : undefined)
+		? failCalls(decision, waiting)
 		: refusalAnswer(decision, ground.resourceMetadata);
 }
 
@@ -144,11 +144,11 @@ async function refuseInStages(
 	decision: Reauthorize,
 	waiting: readonly RequestId[],
 ): Promise<Answer> {
-	const { ground, key, stream, found, cursor } = pump;
+	const { ground, key, stream, found } = pump;
 	if (waiting.length > 0) {
 		const asked = JSON.stringify([rightsOf(found), decision.required]);
 		const isRepeated = await ground.sessions.repeated(key, stream, asked, STAGE_TTL);
-		if (isRepeated) return failCalls(decision, waiting, pump.primes ? cursor : undefined);
+		if (isRepeated) return failCalls(decision, waiting);
 	}
 	return refusalAnswer(decision, ground.resourceMetadata);
 }
@@ -159,15 +159,14 @@ function rightsOf({ facts: { presented } }: Found): unknown {
 	return read !== undefined && "value" in read ? [read.value.aud, read.value.scope] : [];
 }
 
-// Without ids: an id would move the client's cursor past what it does not have.
+// Without ids: an id would move the client's cursor past what it does not have. Not even the cursor itself: a client that
+// takes an error for no response (SDK v1) would ask for it again and again, and take the stream from a later resume.
 function failCalls(
 	decision: Extract<ResumeDecision, { outcome: "reauthorize" | "reissue" }>,
 	waiting: readonly RequestId[],
-	cursor: string | undefined,
 ): StreamAnswer {
 	const error = refusalError(decision);
 	const frames = [
-		cursor === undefined ? "" : cursorFrame(cursor),
 		errorFrame(JSON.stringify(decision)),
 		...waiting.map((id) => messageFrame(JSON.stringify({ jsonrpc: "2.0", id, error }))),
 	];

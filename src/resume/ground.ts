@@ -39,6 +39,8 @@ export interface DecisionRecord {
 /** One request, authenticated: what a host has read of it. */
 export interface Incoming {
 	readonly method: RequestFacts["method"];
+	/** The transport that the request is of. */
+	readonly transport: RequestFacts["transport"];
 	readonly headers: RequestHeaders;
 	/** The session id; `undefined`: none. */
 	readonly sessionId: string | undefined;
@@ -60,22 +62,32 @@ export interface Found {
 }
 
 /** Looks for the session that the request names. */
-export async function findSession(
-	ground: Ground,
-	{ method, sessionId, presented }: Incoming,
-): Promise<Found> {
+export async function findSession(ground: Ground, incoming: Incoming): Promise<Found> {
+	const { method, transport, sessionId, presented } = incoming;
 	const known = sessionId !== undefined && isPlausibleId(sessionId);
 	const key = known ? sessionKey(sessionId) : undefined;
 	const record = key === undefined ? undefined : await ground.sessions.find(key);
-	const session = record !== undefined ? "known" : sessionId === undefined ? "none" : "unknown";
+	const session = sessionId === undefined ? "none" : "unknown";
+	return foundOf({ method, transport, session }, presented, key, record);
+}
+
+/** What a request and its session are to the guard. */
+export function foundOf(
+	request: RequestFacts,
+	presented: Claims | undefined,
+	key: SessionKey | undefined,
+	record: SessionRecord | undefined,
+): Found {
+	const session =
+		record === undefined
+			? undefined
+			: { binding: record.binding, transport: record.transport, opened_at: record.opened_at };
 	return {
 		key,
 		record,
 		facts: {
-			request: { method, transport: "streamable-http", session },
-			...(record !== undefined && {
-				session: { binding: record.binding, transport: record.transport, opened_at: record.opened_at },
-			}),
+			request: session === undefined ? request : { ...request, session: "known" },
+			...(session !== undefined && { session }),
 			...(presented !== undefined && { presented }),
 		},
 	};

@@ -33,6 +33,11 @@ export interface LivePost {
 	hasCursor: boolean;
 }
 
+/** A server transport of the guard's own, which takes what a client posts. */
+export interface OwnTransport {
+	receive(message: unknown): void;
+}
+
 /** What this machine runs of a session. */
 export interface LiveSession {
 	readonly key: SessionKey;
@@ -43,6 +48,8 @@ export interface LiveSession {
 	readonly posts: Set<LivePost>;
 	/** The union of all calls so far: what cannot be attributed to any of them needs all that they needed. */
 	everything: Label;
+	/** The guard's own transport, if that is what the session runs on. */
+	own: OwnTransport | undefined;
 	/** Closes what the host runs for the session. */
 	close: (() => Promise<void> | void) | undefined;
 }
@@ -83,6 +90,7 @@ export function createLiveSessions(ground: Ground): LiveSessions {
 				getStream: getStreamOf(key),
 				posts: new Set(),
 				everything: { aud: [], scope: [] },
+				own: undefined,
 				close: undefined,
 			};
 			live.set(key, session);

@@ -1,14 +1,12 @@
-import { randomUUID } from "node:crypto";
-import { type Claims, readBinding } from "../claims.ts";
 import type { Call } from "../events/log.ts";
-import type { Binding, CallDecision, Label, RequestId, SessionDecision } from "../generated/types.ts";
-import { principalOf, sessionKey } from "../sessions/key.ts";
+import type { CallDecision, Label, RequestId, SessionDecision } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
 import type { WholeAnswer } from "../wire/answer.ts";
 import { type ClientMessage, readMessage } from "../wire/messages.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
 import { type Found, findSession, type Ground, type Incoming, randomName, settle } from "./ground.ts";
 import { createPost, type LivePost, type LiveSession, type LiveSessions, unionOf } from "./live.ts";
+import { openSession } from "./open.ts";
 
 /** A POST is answered here, or goes on to the MCP server. */
 export type Admission = { readonly answer: WholeAnswer } | Admitted;
@@ -78,7 +76,7 @@ export async function admitPost(
 		return { body: passedBody, found, session: undefined, post: undefined, opens: false };
 	}
 	if (isInitialize && found.facts.request.session === "none") {
-		return openSession(ground, lives, found, calls, passedBody);
+		return initialize(ground, lives, found, calls, passedBody);
 	}
 	if (known === undefined || incoming.sessionId === undefined) return sessionRequired(ground);
 	const session = lives.of(known, incoming.sessionId);
@@ -86,7 +84,8 @@ export async function admitPost(
 		await settleReferences(ground, session, references);
 		return { body: passedBody, found, session, post: undefined, opens: false };
 	}
-	const stream = randomName();
+	// HTTP+SSE has one stream for everything.
+	const stream = incoming.transport === "sse" ? session.getStream : randomName();
 	if ((await ground.events.openStream(known, stream, calls)) === "in_use") {
 		// Another request took the id in the meantime.
 		const decision = ground.guard.session({ ...withFacts(found, { id: "in_use" }) });
@@ -192,35 +191,24 @@ async function settleReferences(
 	}
 }
 
-async function openSession(
+async function initialize(
 	ground: Ground,
 	lives: LiveSessions,
 	found: Found,
 	calls: readonly Call[],
 	body: unknown,
 ): Promise<Admission> {
-	const id = randomUUID();
-	const key = sessionKey(id);
-	const binding = bindingOf(ground, found.facts.presented);
-	const record = { key, binding, transport: "streamable-http", opened_at: Date.now() / 1000 } as const;
-	const opened = await ground.sessions.open(record);
-	if (opened !== "opened") {
+	const opened = await openSession(ground, lives, found, "streamable-http");
+	if (opened === undefined) {
 		const decision = ground.guard.session({ ...withFacts(found, { quota: "exceeded" }), rpc: "initialize" });
 		await settle(ground, { moment: "session", decision, rpc: "initialize" });
 		return { answer: refusal(ground, decision) };
 	}
-	await ground.events.open(key, principalOf(binding));
+	const { session } = opened;
 	const stream = randomName();
-	await ground.events.openStream(key, stream, calls);
-	const session = lives.of(key, id);
-	return { body, found, session, post: addPost(ground, found, session, stream, calls), opens: true };
-}
-
-// The decision has looked at these claims already.
-function bindingOf({ guard }: Ground, presented: Claims | undefined): Binding {
-	const read = readBinding(presented ?? { anonymous: true }, guard.data.identity_claims);
-	if ("problem" in read) throw new Error(`a session cannot be opened under such claims: ${read.problem}`);
-	return read.value;
+	await ground.events.openStream(session.key, stream, calls);
+	const post = addPost(ground, opened.found, session, stream, calls);
+	return { body, found: opened.found, session, post, opens: true };
 }
 
 function addPost(

@@ -1,4 +1,5 @@
 import type { JWSHeaderParameters } from "jose";
+import { isNumericDate, isText, mediaType, type TokenClaims } from "./jwt.ts";
 
 /**
  * What an issuer does less than RFC 9068 asks; everything else stays required. Prefer an issuer that can be
@@ -31,24 +32,8 @@ export interface TokenRules {
 
 const FOREIGN_CLAIMS = ["nonce", "at_hash", "c_hash", "s_hash", "events"];
 
-/** Media types have no case, and `application/` may be left out (RFC 7515 section 4.1.9). */
-function mediaType(typ: unknown): string | undefined {
-	return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : undefined;
-}
-
-function isText(value: unknown): value is string {
-	return typeof value === "string" && value !== "";
-}
-
-/** JSON has numbers that are no NumericDate: `1e999` parses as Infinity and would never expire. */
-function isNumericDate(value: unknown): value is number {
-	return typeof value === "number" && Number.isFinite(value);
-}
-
 /** Why this header is not that of an access token; `undefined`: it may be one. */
 export function headerFault(header: JWSHeaderParameters, allow: TokenDeviations): string | undefined {
-	// RFC 7515 section 4.1.11: an extension that is not understood; none is. RFC 7797 section 7: no b64 in a JWT.
-	if (Object.hasOwn(header, "crit") || Object.hasOwn(header, "b64")) return "a critical header extension";
 	const typ = mediaType(header.typ);
 	const untyped = header.typ === undefined || typ === "jwt";
 	// RFC 9068 section 4: any other `typ` is refused.
@@ -61,12 +46,20 @@ export function isExpired(exp: unknown, skew: number, now: number): boolean {
 	return !isNumericDate(exp) || exp + skew <= now;
 }
 
+/** Why these claims are of a time to come; `undefined`: they are not. */
+export function earliness({ iat, nbf }: TokenClaims, skew: number, now: number): string | undefined {
+	if (isNumericDate(iat) && iat > now + skew) return "iat is in the future";
+	if (nbf !== undefined && !isNumericDate(nbf)) return "nbf is not a number";
+	if (isNumericDate(nbf) && nbf > now + skew) return "nbf is in the future";
+	return undefined;
+}
+
 function audiences(aud: unknown): string[] {
 	const values: unknown[] = Array.isArray(aud) ? aud : [aud];
 	return values.every(isText) ? values : [];
 }
 
-function clientFault(claims: Readonly<Record<string, unknown>>, allow: TokenDeviations): string | undefined {
+function clientFault(claims: TokenClaims, allow: TokenDeviations): string | undefined {
 	const { client_id, azp } = claims;
 	if (client_id !== undefined && !isText(client_id)) return "client_id is not a string";
 	if (azp !== undefined && !isText(azp)) return "azp is not a string";
@@ -75,7 +68,7 @@ function clientFault(claims: Readonly<Record<string, unknown>>, allow: TokenDevi
 }
 
 /** Claims that say that this is some other token of the same issuer. */
-function isForeign(claims: Readonly<Record<string, unknown>>): boolean {
+function isForeign(claims: TokenClaims): boolean {
 	if (FOREIGN_CLAIMS.some((claim) => Object.hasOwn(claims, claim))) return true;
 	// Amazon Cognito and Keycloak name the kind of token in a claim.
 	const { token_use, typ } = claims;
@@ -85,11 +78,11 @@ function isForeign(claims: Readonly<Record<string, unknown>>): boolean {
 /** Why these are not the claims of an access token for this server, expired or not; `undefined`: they are. */
 export function claimsFault(
 	header: JWSHeaderParameters,
-	claims: Readonly<Record<string, unknown>>,
+	claims: TokenClaims,
 	{ issuer, allow, skew, own }: TokenRules,
 	now: number,
 ): string | undefined {
-	const { iss, sub, exp, iat, nbf, jti } = claims;
+	const { iss, sub, exp, iat, jti } = claims;
 	if (iss !== issuer) return "iss is not the issuer";
 	if (!isText(sub)) return "sub is missing or not a string";
 	if (!isNumericDate(exp)) return "exp is missing or not a number";
@@ -99,11 +92,8 @@ export function claimsFault(
 	if (iat === undefined ? !allow.absent?.includes("iat") : !isNumericDate(iat)) {
 		return "iat is missing or not a number";
 	}
-	if (isNumericDate(iat) && iat > now + skew) return "iat is in the future";
-	if (nbf !== undefined && !isNumericDate(nbf)) return "nbf is not a number";
-	if (isNumericDate(nbf) && nbf > now + skew) return "nbf is in the future";
-	// RFC 7800: only good with proof of the key, and none was verified.
-	if (Object.hasOwn(claims, "cnf")) return "cnf without proof of possession";
+	const early = earliness(claims, skew, now);
+	if (early !== undefined) return early;
 	if (mediaType(header.typ) !== "at+jwt" && isForeign(claims)) return "not an access token";
 	return clientFault(claims, allow);
 }

@@ -1,9 +1,10 @@
-export { bearerToken } from "./bearer.ts";
 export type { TokenDeviations } from "./claims.ts";
+export { bearerToken, type TokenCredentials, tokenCredentials } from "./credentials.ts";
+export type { DpopOptions } from "./dpop.ts";
+export { ASYMMETRIC as proofAlgorithms, type TokenClaims } from "./jwt.ts";
+export type { TokenRequest, TokenScheme } from "./request.ts";
 export {
 	createTokenVerifier,
-	type TokenClaims,
-	type TokenRequest,
 	type TokenVerifier,
 	type TokenVerifierOptions,
 } from "./verifier.ts";

@@ -1,4 +1,9 @@
-import { type CompactVerifyGetKey, compactVerify, decodeProtectedHeader, type JWSHeaderParameters } from "jose";
+import {
+	type CompactVerifyGetKey,
+	compactVerify,
+	decodeProtectedHeader,
+	type JWSHeaderParameters,
+} from "jose";
 
 /** The JWS algorithms whose keys can be public (RFC 7518, RFC 8037, RFC 9864). */
 export const ASYMMETRIC: readonly string[] = [256, 384, 512]
@@ -18,7 +23,7 @@ export type TokenClaims = Readonly<Record<string, unknown>>;
 
 export interface JwtRules {
 	readonly key: CompactVerifyGetKey;
-	readonly algorithms: readonly string[];
+	readonly algorithms: string[];
 	/** Why this header is not that of such a token; `undefined`: it may be one. Asked before any key is looked for. */
 	readonly headerFault: (header: JWSHeaderParameters) => string | undefined;
 }
@@ -63,7 +68,7 @@ export async function verifyJwt(
 		throw new Error("a critical header extension");
 	}
 	check(headerFault(header));
-	const { payload } = await compactVerify(jwt, key, { algorithms: [...algorithms] });
+	const { payload } = await compactVerify(jwt, key, { algorithms });
 	return { header, claims: parseClaims(payload) };
 }
 

@@ -1,31 +1,21 @@
-import { compactVerify, decodeProtectedHeader, type JSONWebKeySet } from "jose";
+import type { JSONWebKeySet } from "jose";
 import { ResumeGuardError } from "../errors.ts";
 import type { PolicyData } from "../generated/types.ts";
 import { ownResources } from "../resources.ts";
 import { claimsFault, headerFault, isExpired, type TokenDeviations } from "./claims.ts";
+import type { DpopOptions } from "./dpop.ts";
+import { ASYMMETRIC, check, type JwtRules, now, type TokenClaims, verifyJwt } from "./jwt.ts";
 import { createKeySource } from "./keys.ts";
-
-/**
- * The request that a token came with. The built-in verifier does not look at it; a verifier of your own may need it,
- * to check a DPoP proof (RFC 9449: method, URL and the `DPoP` header) or a client certificate.
- */
-export interface TokenRequest {
-	readonly method: string;
-	/** As the client sees it, absolute where the host knows its own origin. */
-	readonly url: string;
-	/** Names in lower case, as Node has them; from fetch, `Object.fromEntries(request.headers)`. */
-	readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-}
-
-/** Verified claims, as they are in the token. */
-export type TokenClaims = Readonly<Record<string, unknown>>;
+import type { TokenRequest } from "./request.ts";
+import { createSenderCheck } from "./sender.ts";
 
 /**
  * Verifies an access token: a signature here, or by asking the authorization server (RFC 7662). Whoever answers
- * with a `cnf` claim has verified possession of that key.
+ * with a `cnf` claim has verified possession of that key, and a token that is bound to a DPoP key is refused in any
+ * other scheme (RFC 9449 section 7.2).
  *
- * Resolves with the claims. Rejects with a `ResumeGuardError`: `token_invalid`, `token_expired` or
- * `token_keys_unavailable`.
+ * Resolves with the claims as they are in the token. Rejects with a `ResumeGuardError`: `token_invalid`,
+ * `token_expired`, `token_keys_unavailable`, `dpop_proof_invalid` or `dpop_nonce_required`.
  */
 export type TokenVerifier = (token: string, request: TokenRequest) => Promise<TokenClaims>;
 
@@ -42,59 +32,20 @@ export interface TokenVerifierOptions {
 	readonly algorithms?: readonly string[];
 	/** What the issuer does less than RFC 9068 asks. */
 	readonly allow?: TokenDeviations;
+	/** How DPoP proofs are verified. They are, for tokens that are bound to a DPoP key, with and without options. */
+	readonly dpop?: DpopOptions;
 }
-
-const ASYMMETRIC = [256, 384, 512]
-	.flatMap((bits) => [`RS${bits}`, `PS${bits}`, `ES${bits}`])
-	.concat("EdDSA", "Ed25519");
 
 const DEFAULT_SKEW = 30;
-const MAX_LENGTH = 16_384;
-/** A JWS in compact serialization (RFC 7515 section 7.1). */
-const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
-/** Bytes that are no UTF-8 would become U+FFFD, and two subjects one. */
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/** NumericDate, seconds. */
-function now(): number {
-	return Date.now() / 1000;
-}
-
-function check(fault: string | undefined): void {
-	if (fault !== undefined) throw new Error(fault);
-}
-
-function isWellFormed(value: unknown): boolean {
-	if (typeof value === "string") return !LONE_SURROGATE.test(value);
-	if (typeof value !== "object" || value === null) return true;
-	return Object.entries(value).every(([key, member]) => isWellFormed(key) && isWellFormed(member));
-}
-
-/** Without the cause: a SyntaxError quotes what it could not parse. */
-function parsed<T>(parse: () => T, fault: string): T {
-	try {
-		return parse();
-	} catch {
-		throw new Error(fault);
-	}
-}
-
-function parseClaims(payload: Uint8Array): TokenClaims {
-	const claims: unknown = parsed(() => JSON.parse(utf8.decode(payload)), "the payload is not JSON");
-	if (typeof claims !== "object" || claims === null || Array.isArray(claims)) {
-		throw new Error("the payload is not a JWT claims set");
-	}
-	if (!isWellFormed(claims)) throw new Error("a lone surrogate in a claim");
-	return claims as TokenClaims;
-}
 
 /**
  * A verifier of JWT access tokens as RFC 9068 has them: `typ` `at+jwt`; an asymmetric signature of the issuer;
  * `iss`, `exp`, `aud`, `sub`, `client_id`, `iat` and `jti`; an `aud` that has a resource of this server
- * (`data`, see `ownResources`); `exp`, `nbf` and `iat` within `data.clock_skew`. A token with `cnf` is refused: this
- * verifier verifies no proof of possession. No header of the token (`jku`, `jwk`, `x5u`) chooses the key.
+ * (`data`, see `ownResources`); `exp`, `nbf` and `iat` within `data.clock_skew`. No header of the token (`jku`, `jwk`,
+ * `x5u`) chooses the key.
+ *
+ * A token with `cnf` is good only with proof of possession: a DPoP proof of the key that `jkt` names (RFC 9449), a client
+ * certificate that `x5t#S256` names (RFC 8705), or both. Any other confirmation method is refused.
  *
  * Errors say what to do, not what was in the token: their `cause` has the reason, in fixed words too.
  *
@@ -107,26 +58,23 @@ export function createTokenVerifier(options: TokenVerifierOptions, data: PolicyD
 	if (algorithms.length === 0 || !algorithms.every((name) => ASYMMETRIC.includes(name))) {
 		throw new TypeError(`algorithms is a non-empty list out of ${ASYMMETRIC.join(", ")}`);
 	}
-	const keys = createKeySource(issuer, options.jwks);
-	const rules = { issuer, allow, skew: data.clock_skew ?? DEFAULT_SKEW, own: ownResources(data) };
+	const key = createKeySource(issuer, options.jwks);
+	const jwt: JwtRules = { key, algorithms, headerFault: (header) => headerFault(header, allow) };
+	const skew = data.clock_skew ?? DEFAULT_SKEW;
+	const rules = { issuer, allow, skew, own: ownResources(data) };
+	const checkSender = createSenderCheck(options.dpop ?? {}, data.resources, skew);
 
-	async function verify(token: string): Promise<TokenClaims> {
-		if (typeof token !== "string" || token.length > MAX_LENGTH || !COMPACT.test(token)) {
-			throw new Error("no compact JWS");
-		}
-		// Before the signature, so that no keys are fetched for what can be no access token.
-		const header = parsed(() => decodeProtectedHeader(token), "the header is not JSON");
-		check(headerFault(header, allow));
-		const { payload } = await compactVerify(token, keys, { algorithms });
-		const claims = parseClaims(payload);
+	async function verify(token: string, request: TokenRequest): Promise<TokenClaims> {
+		const { header, claims } = await verifyJwt(token, jwt);
 		check(claimsFault(header, claims, rules, now()));
+		await checkSender(token, claims, request);
 		return claims;
 	}
 
-	return async (token) => {
+	return async (token, request) => {
 		let claims: TokenClaims;
 		try {
-			claims = await verify(token);
+			claims = await verify(token, request);
 		} catch (cause) {
 			if (cause instanceof ResumeGuardError) throw cause;
 			throw new ResumeGuardError("token_invalid", "The access token is not valid", { cause });

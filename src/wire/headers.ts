@@ -34,6 +34,17 @@ export function sessionId(headers: RequestHeaders): string | undefined {
 	return headers["mcp-session-id"];
 }
 
+/**
+ * The session id of HTTP+SSE (MCP 2024-11-05), from the query; `conflict`: a header says otherwise. One request names one
+ * session.
+ */
+export function querySessionId(headers: RequestHeaders, url: URL): { id: string | undefined } | "conflict" {
+	const header = sessionId(headers);
+	const [id, ...others] = url.searchParams.getAll("sessionId");
+	if (others.length > 0 || (id !== undefined && header !== undefined && header !== id)) return "conflict";
+	return { id };
+}
+
 /** The cursor; `undefined`: none, or an empty one. */
 export function lastEventId(headers: RequestHeaders): string | undefined {
 	return headers["last-event-id"] || undefined;

@@ -15,6 +15,11 @@ export function cursorFrame(id: string): string {
 	return `id: ${id}\ndata: \n\n`;
 }
 
+/** Where to post (HTTP+SSE, MCP 2024-11-05), with the first cursor. */
+export function endpointFrame(endpoint: string, id: string): string {
+	return `event: endpoint\nid: ${id}\ndata: ${endpoint}\n\n`;
+}
+
 /** How long to wait before the next GET, in milliseconds. */
 export function retryFrame(milliseconds: number): string {
 	return `retry: ${milliseconds}\n\n`;

@@ -53,12 +53,14 @@ in_session if input.request.session == "known"
 
 # METADATA
 # title: No session is given, and none is needed
-# description: An initialize, or a host without sessions.
+# description: An initialize, a host without sessions, or the GET that opens a session of HTTP+SSE (MCP 2024-11-05).
 without_session if {
 	input.request.session == "none"
 	input.request.method == "POST"
 	input.moment != "resume"
 }
+
+without_session if token.opens_sse
 
 # METADATA
 # title: token_missing

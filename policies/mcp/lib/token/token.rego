@@ -9,7 +9,7 @@ valid if input.now < input.presented.exp + data.mcp.clock_skew
 
 # METADATA
 # title: No token is needed
-# description: Data allows anonymous sessions, and this is a request of one, or the initialize that opens one.
+# description: Data allows anonymous sessions, and this is a request of one, or the one that opens it.
 anonymous if {
 	data.mcp.anonymous == true
 	not input.presented
@@ -26,4 +26,15 @@ anonymous_session if {
 	input.request.method == "POST"
 	input.moment == "session"
 	input.rpc == "initialize"
+}
+
+anonymous_session if opens_sse
+
+# METADATA
+# title: The GET that opens a session of HTTP+SSE (MCP 2024-11-05), whose id comes with its first event
+opens_sse if {
+	input.request.session == "none"
+	input.request.method == "GET"
+	input.request.transport == "sse"
+	input.moment == "session"
 }
