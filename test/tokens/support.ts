@@ -1,6 +1,14 @@
+import { createHash, randomUUID } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWK, SignJWT } from "jose";
+import {
+	calculateJwkThumbprint,
+	exportJWK,
+	type GenerateKeyPairResult,
+	generateKeyPair,
+	type JWK,
+	SignJWT,
+} from "jose";
 import type { ResumeGuardError } from "../../src/errors.ts";
 import type { PolicyData } from "../../src/generated/types.ts";
 import type { TokenClaims, TokenRequest } from "../../src/tokens/index.ts";
@@ -23,7 +31,7 @@ export async function createSigner(alg: string, kid: string): Promise<Signer> {
 /** The claims that RFC 9068 asks for, with changes; `undefined` takes a claim away. */
 export function claims(changes: Record<string, unknown> = {}): Record<string, unknown> {
 	const now = Math.floor(Date.now() / 1000);
-	const all = {
+	return present({
 		iss: ISSUER,
 		sub: "alice",
 		aud: RESOURCE,
@@ -32,8 +40,11 @@ export function claims(changes: Record<string, unknown> = {}): Record<string, un
 		exp: now + 600,
 		jti: "1",
 		...changes,
-	};
-	return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+	});
+}
+
+function present(members: Record<string, unknown>): Record<string, unknown> {
+	return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 /** An access token; header parameters of `undefined` are left out. */
@@ -44,6 +55,35 @@ export async function sign(
 ): Promise<string> {
 	return new SignJWT(claims(changes))
 		.setProtectedHeader({ alg: signer.alg, kid: signer.jwk.kid ?? "", typ: "at+jwt", ...header })
+		.sign(signer.privateKey);
+}
+
+/** The claim that binds a token to a DPoP key (RFC 9449 section 6.1). */
+export async function boundTo({ jwk }: Signer): Promise<{ cnf: { jkt: string } }> {
+	return { cnf: { jkt: await calculateJwkThumbprint(jwk) } };
+}
+
+/** The claims of a DPoP proof for `REQUEST` (RFC 9449 section 4.2), with changes; `undefined` takes one away. */
+export function proofClaims(token: string, changes: Record<string, unknown> = {}): Record<string, unknown> {
+	return present({
+		jti: randomUUID(),
+		htm: REQUEST.method,
+		htu: REQUEST.url,
+		iat: Math.floor(Date.now() / 1000),
+		ath: createHash("sha256").update(token).digest("base64url"),
+		...changes,
+	});
+}
+
+/** A DPoP proof; header parameters and claims of `undefined` are left out. */
+export async function prove(
+	signer: Signer,
+	token: string,
+	changes: Record<string, unknown> = {},
+	header: Record<string, unknown> = {},
+): Promise<string> {
+	return new SignJWT(proofClaims(token, changes))
+		.setProtectedHeader({ alg: signer.alg, typ: "dpop+jwt", jwk: signer.jwk, ...header })
 		.sign(signer.privateKey);
 }
 
