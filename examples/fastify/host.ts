@@ -49,7 +49,8 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const { onEvent = () => {} } = options;
 	const createServer = () => (options.createServer ?? createTools)(gates);
 
-	const app = Fastify({ logger: options.logger ?? false });
+	// A client may hold a connection open that it has not used yet; closing would wait for it.
+	const app = Fastify({ logger: options.logger ?? false, forceCloseConnections: true });
 	addDevDoors(app, authorizationServer, gates);
 	if (options.guarded === false) {
 		await addUnguardedRoutes(app, tokens, data, createServer, onEvent);
