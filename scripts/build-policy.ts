@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { buildWasm } from "./build-wasm.ts";
 import type { Output } from "./generators.ts";
 
-/** `opa build -O`: the fastest for these policies (`npm run bench`). */
+/** `opa build -O`: all levels make the same bytes of these policies (`npm run bench -- --optimization`). */
 const optimization = 0;
 
 const wasmPath = "src/generated/policy.wasm";

@@ -69,20 +69,26 @@ export function readBinding(claims: Claims, identityClaims: readonly string[]): 
 
 /** Each value once, sorted: a set that compares by its text. */
 export function sortedSet(values: readonly string[]): string[] {
-	return values.length < 2 ? [...values] : [...new Set(values)].sort();
+	return isAscending(values) ? [...values] : [...new Set(values)].sort();
+}
+
+function isAscending(values: readonly string[]): boolean {
+	for (let i = 1; i < values.length; i++) if (!((values[i - 1] as string) < (values[i] as string))) return false;
+	return true;
 }
 
 function normalised(claims: z.infer<typeof claimsOfBinding>) {
 	const { iss, sub, aud, cnf } = claims;
 	const clientId = claims.client_id ?? claims.azp;
-	return {
+	const value: Pick<Presented, "iss" | "sub" | "client_id" | "aud" | "scope" | "cnf"> = {
 		iss,
 		sub,
-		...(clientId != null && { client_id: clientId }),
-		aud: sortedSet(typeof aud === "string" ? [aud] : aud),
+		aud: typeof aud === "string" ? [aud] : sortedSet(aud),
 		scope: scopeOf(claims.scope ?? claims.scp),
-		...(cnf != null && { cnf }),
 	};
+	if (clientId != null) value.client_id = clientId;
+	if (cnf != null) value.cnf = cnf;
+	return value;
 }
 
 // RFC 6749 section 3.3: space-delimited.

@@ -90,10 +90,13 @@ export function readFacts(
 
 	if (question.presented !== undefined) {
 		if (!isRecord(question.presented)) return invalid("/presented: must be object");
-		const reason = whyNoToken(question.presented);
-		if (reason !== undefined) return { problem: { kind: "no_token", detail: `/presented${reason}` } };
 		const presented = readPresented(question.presented, data.identity_claims);
-		if ("problem" in presented) return invalid(`/presented${presented.problem}`);
+		if ("problem" in presented) {
+			const reason = whyNoToken(question.presented);
+			return reason === undefined
+				? invalid(`/presented${presented.problem}`)
+				: { problem: { kind: "no_token", detail: `/presented${reason}` } };
+		}
 		facts.presented = presented.value;
 	}
 

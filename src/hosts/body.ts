@@ -7,15 +7,21 @@ export interface UnreadableBody {
 /** As the MCP SDKs have it. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
+/** Says what is wrong with a media type that is not JSON's. */
+export function whyNoJson(contentType: string | undefined): UnreadableBody | undefined {
+	const mediaType = contentType?.split(";")[0]?.trim().toLowerCase();
+	return mediaType === "application/json"
+		? undefined
+		: { status: 415, message: "Content-Type must be application/json" };
+}
+
 /** Reads a JSON body, of a limited size. */
 export async function readJson(
 	contentType: string | undefined,
 	chunks: AsyncIterable<Uint8Array>,
 ): Promise<{ body: unknown } | { unreadable: UnreadableBody }> {
-	const mediaType = contentType?.split(";")[0]?.trim().toLowerCase();
-	if (mediaType !== "application/json") {
-		return { unreadable: { status: 415, message: "Content-Type must be application/json" } };
-	}
+	const unreadable = whyNoJson(contentType);
+	if (unreadable !== undefined) return { unreadable };
 	const decoder = new TextDecoder("utf-8", { fatal: true });
 	let text = "";
 	let bytes = 0;

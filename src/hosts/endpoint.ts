@@ -38,6 +38,8 @@ export interface EndpointOptions extends Pick<ResumeGuardOptions, "data" | "poli
 	readonly sessions?: SessionStore;
 	/** The event log. Default: in memory, with its default limits. */
 	readonly events?: EventLog;
+	/** tools/list leaves out the tools that the token does not cover. Default: false. */
+	readonly listCoveredTools?: boolean;
 	/** The host has no sessions, so there is nothing to resume: every POST is decided by itself. Default: false. */
 	readonly stateless?: boolean;
 }
@@ -140,6 +142,7 @@ export async function createEndpoint<T extends SdkTransport>(
 		events: options.events ?? createMemoryEventLog(),
 		resourceMetadata: metadata?.url,
 		stateless: options.stateless ?? false,
+		listCoveredTools: options.listCoveredTools ?? false,
 		observe: log.decision,
 	};
 	const lives = createLiveSessions(ground);
@@ -156,7 +159,7 @@ export async function createEndpoint<T extends SdkTransport>(
 				return attached;
 			},
 			attach(transport) {
-				attributeSends(transport);
+				attributeSends(transport, live);
 				attached = transport;
 				live.close = () => transport.close();
 				return transport;

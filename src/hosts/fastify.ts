@@ -10,6 +10,7 @@ import { querySessionId, sessionId } from "../wire/headers.ts";
 import { rootMetadataPath } from "../wire/metadata.ts";
 import { isMcpMethod, methodAnswer } from "../wire/origin.ts";
 import { errorAnswer } from "../wire/refusal.ts";
+import { whyNoJson } from "./body.ts";
 import {
 	type Connect,
 	createEndpoint,
@@ -106,6 +107,8 @@ export const resumeGuard = fp(
 			if (refused !== undefined) return send(reply, refused);
 			// On the raw response: the MCP server writes to that.
 			for (const [name, value] of Object.entries(headers)) reply.raw.setHeader(name, value);
+			// Where there is no body, none is parsed, whatever its type is said to be.
+			if (request.method !== "POST") request.headers = { "content-type": undefined };
 			if (!isMcpMethod(request.method)) return;
 			const certificate = certificateOf(request.raw);
 			const authenticated = await endpoint.authenticate(authorizationOf(request.raw), {
@@ -116,9 +119,16 @@ export const resumeGuard = fp(
 			});
 			if ("refused" in authenticated) return send(reply, authenticated.refused);
 			const { token, claims } = authenticated;
-			if (token === undefined || claims === undefined) return;
-			presented.set(request, claims);
-			Object.assign(request.raw, { auth: authInfoOf(token, claims) });
+			if (token !== undefined && claims !== undefined) {
+				presented.set(request, claims);
+				Object.assign(request.raw, { auth: authInfoOf(token, claims) });
+			}
+			// Fastify parses text, too.
+			const unreadable = request.method === "POST" ? whyNoJson(request.headers["content-type"]) : undefined;
+			if (unreadable !== undefined) {
+				const { status, message } = unreadable;
+				return send(reply, errorAnswer(status, { code: -32700, message }));
+			}
 		});
 
 		app.addHook("preHandler", (request, reply, done) => {

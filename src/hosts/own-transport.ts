@@ -29,7 +29,7 @@ export function createOwnTransport(ground: Ground, session: LiveSession): GuardT
 		async send(message, options) {
 			const call = readEmitted(message).response ?? options?.relatedRequestId;
 			const post = call === undefined ? undefined : (postOf(session, call) ?? rest);
-			await emit(ground, session, { message, post, call });
+			await emit(ground, session, { message: post?.show(message) ?? message, post, call });
 		},
 		async close() {
 			if (isClosed) return;

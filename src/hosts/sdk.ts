@@ -65,12 +65,18 @@ export function runPost<T>(post: LivePost | undefined, handle: () => T): T {
 
 /**
  * Makes each message that the transport sends carry the call that it is for, also where the asynchronous context has
- * been lost or is another call's (a batching loader, an emitter).
+ * been lost or is another call's (a batching loader, an emitter), and show no more than it may.
  */
-export function attributeSends(transport: SdkTransport): void {
+export function attributeSends(transport: SdkTransport, session: LiveSession): void {
 	const send = transport.send.bind(transport);
-	transport.send = (message, options) =>
-		running.run({ ...running.getStore(), call: options?.relatedRequestId }, () => send(message, options));
+	transport.send = (message, options) => {
+		const { response } = readEmitted(message);
+		const post = response === undefined ? undefined : postOf(session, response);
+		const shown = post === undefined ? message : post.show(message);
+		return running.run({ ...running.getStore(), call: options?.relatedRequestId }, () =>
+			send(shown, options),
+		);
+	};
 }
 
 /**
@@ -79,6 +85,15 @@ export function attributeSends(transport: SdkTransport): void {
  */
 export function createEventStore(ground: Ground, session: LiveSession): SdkEventStore {
 	const posts = new LRUCache<string, LivePost>({ max: MAX_STREAMS });
+	const turns = new WeakMap<LivePost, Promise<string>>();
+
+	// The transport writes an event when it has its id: on one stream, ids are given in the order of the log.
+	function emitInTurn(post: LivePost, message: object, call: RequestId | undefined): Promise<string> {
+		const run = () => emit(ground, session, { message, post, call });
+		const turn = (turns.get(post) ?? Promise.resolve()).then(run, run);
+		turns.set(post, turn);
+		return turn;
+	}
 
 	function postOfStream(streamId: string, message: object): LivePost {
 		const known = posts.get(streamId);
@@ -90,10 +105,11 @@ export function createEventStore(ground: Ground, session: LiveSession): SdkEvent
 
 	return {
 		async storeEvent(streamId, message) {
-			const post = streamId === GET_STREAM ? undefined : postOfStream(streamId, message);
-			const call = running.getStore()?.call;
-			const id = await emit(ground, session, { message, post, call });
-			if (post !== undefined && post.calls.length > 0 && !session.posts.has(post)) posts.delete(streamId);
+			const { call } = running.getStore() ?? {};
+			if (streamId === GET_STREAM) return emit(ground, session, { message, post: undefined, call });
+			const post = postOfStream(streamId, message);
+			const id = await emitInTurn(post, message, call);
+			if (post.calls.length > 0 && !session.posts.has(post)) posts.delete(streamId);
 			return id;
 		},
 		async replayEventsAfter() {

@@ -21,11 +21,16 @@ export function createBody(): { readable: ReadableStream<Uint8Array>; sink: Sink
 		end: () => void writer.close().catch(close),
 		cut() {
 			close();
-			void writer.abort(new Error("cut by mcp-resume-guard")).catch(close);
+			void writer.abort(cutError()).catch(close);
 		},
 		closed: closed.signal,
 	};
 	return { readable, sink, writeBytes };
+}
+
+// With the code that Node gives to streams that end early: a server that knows it does not log a stack for each.
+function cutError(): Error {
+	return Object.assign(new Error("cut by mcp-resume-guard"), { code: "ERR_STREAM_PREMATURE_CLOSE" });
 }
 
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;

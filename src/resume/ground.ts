@@ -19,6 +19,8 @@ export interface Ground {
 	readonly resourceMetadata: string | undefined;
 	/** The host has no sessions: every POST is decided by itself. */
 	readonly stateless: boolean;
+	/** tools/list shows only what the token may call. */
+	readonly listCoveredTools: boolean;
 	/** Hears of every decision; must not throw. */
 	readonly observe: (record: DecisionRecord) => void;
 }

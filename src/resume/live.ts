@@ -3,6 +3,7 @@ import type { Label, RequestId } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
 import { createDeliver, type Deliver, millisecondsToExpiry } from "./delivery.ts";
 import { type Found, type Ground, getStreamOf, randomName } from "./ground.ts";
+import { createShow, type Show } from "./show.ts";
 
 /** The response to a POST, which the MCP server writes. */
 export interface ServerResponse {
@@ -25,6 +26,8 @@ export interface LivePost {
 	readonly holder: Holder;
 	/** Decides what may go out on the POST's own response, under its own token. */
 	readonly deliver: Deliver;
+	/** What its response may show, under its own token. */
+	readonly show: Show;
 	/** `undefined` until the host has given it. */
 	response: ServerResponse | undefined;
 	/** Whether anything has been emitted for it. */
@@ -105,9 +108,16 @@ export function createLiveSessions(ground: Ground): LiveSessions {
 }
 
 /** A POST that has been admitted, with its calls in the event log. */
-export function createPost(ground: Ground, found: Found, stream: string, calls: readonly Call[]): LivePost {
+export function createPost(
+	ground: Ground,
+	found: Found,
+	stream: string,
+	calls: readonly Call[],
+	lists: ReadonlySet<RequestId> = new Set(),
+): LivePost {
 	return {
 		stream,
+		show: lists.size === 0 ? (message) => message : createShow(ground, found, lists),
 		calls,
 		holder: randomName(),
 		deliver: createDeliver(ground, found),

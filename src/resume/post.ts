@@ -53,6 +53,7 @@ export async function admitPost(
 
 	const known = found.record === undefined ? undefined : found.key;
 	const calls: Call[] = [];
+	const lists = new Set<RequestId>();
 	const passed: unknown[] = [];
 	const references: ClientMessage[] = [];
 
@@ -64,6 +65,7 @@ export async function admitPost(
 		if (decision.outcome !== "proceed") return { answer: refusalAnswer(decision, ground.resourceMetadata) };
 		if (message.kind === "session" || message.kind === "call") {
 			calls.push({ request_id: message.request_id, label: decision.label });
+			if (ground.listCoveredTools && message.rpc === "tools/list") lists.add(message.request_id);
 		} else {
 			references.push(message);
 		}
@@ -97,7 +99,7 @@ export async function admitPost(
 		body: passedBody,
 		found,
 		session,
-		post: addPost(ground, found, session, stream, calls),
+		post: addPost(session, createPost(ground, found, stream, calls, lists)),
 		opens: false,
 	};
 }
@@ -207,20 +209,13 @@ async function initialize(
 	const { session } = opened;
 	const stream = randomName();
 	await ground.events.openStream(session.key, stream, calls);
-	const post = addPost(ground, opened.found, session, stream, calls);
+	const post = addPost(session, createPost(ground, opened.found, stream, calls));
 	return { body, found: opened.found, session, post, opens: true };
 }
 
-function addPost(
-	ground: Ground,
-	found: Found,
-	session: LiveSession,
-	stream: string,
-	calls: readonly Call[],
-): LivePost {
-	const post = createPost(ground, found, stream, calls);
+function addPost(session: LiveSession, post: LivePost): LivePost {
 	session.posts.add(post);
-	session.everything = unionOf([session.everything, ...calls.map(({ label }) => label)]);
+	session.everything = unionOf([session.everything, ...post.calls.map(({ label }) => label)]);
 	return post;
 }
 

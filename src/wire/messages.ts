@@ -115,3 +115,13 @@ export function readEmitted(message: unknown): ServerMessage {
 		references: [answerReference(messageId), ...(token === undefined ? [] : [progressReference(token)])],
 	};
 }
+
+const toolList = z.object({
+	id,
+	result: z.looseObject({ tools: z.array(z.looseObject({ name: z.string() })) }),
+});
+
+/** Reads a response to tools/list; `undefined`: it is none. */
+export function readToolList(message: unknown): z.infer<typeof toolList> | undefined {
+	return toolList.safeParse(message).data;
+}
