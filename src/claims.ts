@@ -73,7 +73,8 @@ export function sortedSet(values: readonly string[]): string[] {
 }
 
 function isAscending(values: readonly string[]): boolean {
-	for (let i = 1; i < values.length; i++) if (!((values[i - 1] as string) < (values[i] as string))) return false;
+	for (let i = 1; i < values.length; i++)
+		if (!((values[i - 1] as string) < (values[i] as string))) return false;
 	return true;
 }
 

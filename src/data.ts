@@ -12,7 +12,7 @@ export type CompletePolicyData = Required<PolicyData>;
  * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place; `file_unreadable`
  */
 export async function readData(given: PolicyData | string): Promise<CompletePolicyData> {
-	const data: unknown = typeof given === "string" ? await readJson(given) : structuredClone(given);
+	const data: unknown = typeof given === "string" ? await readJson(given) : copyOf(given);
 	if (!validateData(data)) throw invalid(describe(validateData.errors?.[0]));
 	const complete = data as CompletePolicyData;
 	const repeated = repeatedAlias(complete.aliases);
@@ -20,6 +20,14 @@ export async function readData(given: PolicyData | string): Promise<CompletePoli
 	const unpaired = unpairedSurrogate(complete);
 	if (unpaired !== undefined) throw invalid(`${unpaired}: a lone surrogate`);
 	return complete;
+}
+
+function copyOf(data: PolicyData): unknown {
+	try {
+		return structuredClone(data);
+	} catch (cause) {
+		throw new ResumeGuardError("data_invalid", "policy data: not JSON", { cause });
+	}
 }
 
 async function readJson(path: string): Promise<unknown> {

@@ -113,6 +113,9 @@ export function readFacts(
 	const problem = readMoment[moment](question, facts);
 	if (problem !== undefined) return invalid(problem);
 	if (!validateFacts(facts)) return invalid(describe(validateFacts.errors?.[0]));
+	if ([facts.reference, facts.event, ...(facts.open ?? []), ...(facts.pending?.needs ?? [])].some(isOfTwo)) {
+		return invalid("/: a label of both a tool and a method");
+	}
 	if ((facts.request.session === "known") !== (facts.session !== undefined)) {
 		return invalid("/session: there if and only if /request/session is known");
 	}
@@ -164,6 +167,10 @@ const readMoment: Record<Moment, (question: Fields, facts: Fields) => string | u
 		return undefined;
 	},
 };
+
+function isOfTwo(label: { tool?: string; rpc?: string } | undefined): boolean {
+	return label?.tool !== undefined && label.rpc !== undefined;
+}
 
 function isMethod(question: Fields, method: string): string | undefined {
 	const { request } = question;

@@ -73,10 +73,14 @@ export function whyNotFoldedWell(
 	if (first !== undefined && (first.index !== 0 || first.before !== cursor)) {
 		return "/needs/0: not the first event after the cursor";
 	}
-	let previous = -1;
-	for (const { index } of needs) {
-		if (index <= previous || index >= count) return "/needs: not in the order of the events";
-		previous = index;
+	let previous: PendingNeed | undefined;
+	for (const need of needs) {
+		const { index, before, event_id } = need;
+		if (index >= count || index <= (previous?.index ?? -1)) return "/needs: not in the order of the events";
+		const isNext = previous !== undefined && index === previous.index + 1;
+		if (isNext && before !== previous?.event_id) return "/needs: a `before` that is not the event before";
+		if (index === count - 1 && event_id !== last) return "/last: not the last event";
+		previous = need;
 	}
 	return undefined;
 }

@@ -15,6 +15,9 @@ export interface ResumeGuardOptions {
 	readonly onFault?: (fault: PolicyFault) => void;
 }
 
+/** Labels and claims are short; what is longer than this would keep the host from everything else. */
+const MAX_FACTS = 8 * 1024 * 1024;
+
 /** Why a decision became `policy_fault`, for the log. */
 export interface PolicyFault {
 	readonly moment: Moment;
@@ -50,7 +53,14 @@ export async function createResumeGuard(options: ResumeGuardOptions): Promise<Re
 	assertOptions(options);
 	const data = await readData(options.data);
 	const policy = await loadPolicy(options.policy, data);
-	const onFault = options.onFault ?? reportFault;
+	const onFault = (fault: PolicyFault) => {
+		try {
+			(options.onFault ?? reportFault)(fault);
+		} catch (error) {
+			reportFault(fault);
+			console.error("mcp-resume-guard: onFault threw", error);
+		}
+	};
 
 	function decide<M extends Moment>(moment: M, question: Questions[M]): Decisions[M] {
 		try {
@@ -70,6 +80,12 @@ export async function createResumeGuard(options: ResumeGuardOptions): Promise<Re
 			return answerTo(moment, question, problem);
 		}
 		const facts = JSON.stringify(reading.facts);
+		if (facts.length > MAX_FACTS) {
+			return answerTo(moment, question, {
+				kind: "invalid_facts",
+				detail: `more than ${MAX_FACTS} characters`,
+			});
+		}
 		if (hasLoneSurrogate(facts)) {
 			return answerTo(moment, question, { kind: "invalid_facts", detail: "a lone surrogate" });
 		}
@@ -122,7 +138,9 @@ function reportFault({ moment, reason, cause }: PolicyFault): void {
 }
 
 function assertOptions(options: unknown): asserts options is ResumeGuardOptions {
-	const { data, policy, onFault } = (options ?? {}) as Record<string, unknown>;
+	const { data, policy, onFault, ...others } = (options ?? {}) as Record<string, unknown>;
+	const [unknown] = Object.keys(others);
+	if (unknown !== undefined) throw new TypeError(`createResumeGuard: there is no option \`${unknown}\``);
 	if (typeof data !== "string" && (typeof data !== "object" || data === null)) {
 		throw new TypeError("createResumeGuard: `data` must be policy data or the path of a file");
 	}

@@ -325,7 +325,6 @@ export interface CallRefuse {
 	outcome: "refuse";
 	code:
 		| (
-				| "session_required"
 				| "tool_unmapped"
 				| "request_id_in_use"
 				| "quota_exceeded"

@@ -106,7 +106,13 @@ export async function createFetchGuard(options: FetchGuardOptions): Promise<Fetc
 			...passed.request,
 			authInfo: token === undefined || claims === undefined ? undefined : authInfoOf(token, claims),
 		};
-		const response = await runPost(passed.admitted.post, async () => handler(request, mcp));
+		const response = await runPost(passed.admitted.post, async () => handler(request, mcp)).catch(
+			async (error) => {
+				post.cut();
+				await endpoint.settle(passed, { status: 500, complete: true });
+				throw error;
+			},
+		);
 		const settle = (complete: boolean) => void endpoint.settle(passed, { status: response.status, complete });
 		const { status, statusText } = response;
 		const all = new Headers(response.headers);

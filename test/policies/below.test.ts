@@ -3,6 +3,7 @@ import { validateData } from "../../src/generated/validators.js";
 import { createResumeGuard } from "../../src/index.ts";
 import { ownResources } from "../../src/resources.ts";
 import table from "../resources/below.json" with { type: "json" };
+import { ask } from "../tables/run.ts";
 
 const AGGREGATE = "https://aggregate.example";
 const principal = { iss: "https://as.example", sub: "alice", scope: [] };
@@ -23,8 +24,8 @@ describe("the policy and the token verifier agree on what lies below", () => {
 				request: { method: "POST", transport: "streamable-http", session: "none" },
 				presented: { ...principal, aud: AGGREGATE, exp: 2 },
 				event: { aud: [resource], scope: [] },
-			} as const;
-			const { outcome } = guard.delivery(question);
+			};
+			const { outcome } = ask(guard, "delivery", question);
 			// Not covered and not one's own: there is no token to ask for.
 			const expected = isOwn(resource) ? "proceed" : "reissue";
 			expect(outcome, `${why}: ${JSON.stringify(resource)}`).toBe(

@@ -9,14 +9,6 @@ import data.mcp.lib.need
 # METADATA
 # title: The decision
 # entrypoint: true
-default decision := {
-	"outcome": "refuse",
-	"code": "undecided",
-	"drift": [],
-	"session": "keep",
-	"status": 403,
-}
-
 decision := continuity.refusal if not continuity.kept
 
 else := tool_unmapped if tool_unmapped
@@ -27,7 +19,9 @@ else := quota_exceeded if quota_exceeded
 
 else := not_covered if not_covered
 
-else := covered
+else := covered if covered
+
+else := answer.refusal("refuse", "undecided", "keep", 403)
 
 # METADATA
 # title: tool_unmapped

@@ -18,4 +18,6 @@ package mcp.custom
 
 # METADATA
 # title: What the operator refuses; nothing, as shipped
-refusal contains answer if some answer in set()
+refusal contains answer if some answer in nothing
+
+nothing := set()

@@ -80,3 +80,15 @@ test_events_of_an_open_stream_are_not_asked_about if {
 	})
 	decide(asked).outcome == "proceed"
 }
+
+test_what_is_added_is_refused if {
+	refusal := {"code": "custom:closed", "outcome": "refuse"}
+	custom.refusal == {refusal} with data.mcp.custom.nothing as {refusal}
+}
+
+# The adapter takes that for no answer.
+test_a_code_of_another_rule_is_no_code if {
+	borrowed := {{"code": "session_required", "outcome": "refuse"}}
+	answer := data.mcp.session.decision with input as facts(1) with data.mcp.custom.refusal as borrowed
+	answer.code == "not a code of a custom rule: session_required"
+}

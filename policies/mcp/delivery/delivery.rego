@@ -3,6 +3,7 @@
 package mcp.delivery
 
 import data.mcp.lib.answer
+import data.mcp.lib.binding
 import data.mcp.lib.continuity
 import data.mcp.lib.need
 import data.mcp.lib.token
@@ -10,21 +11,15 @@ import data.mcp.lib.token
 # METADATA
 # title: The decision
 # entrypoint: true
-default decision := {
-	"outcome": "refuse",
-	"code": "undecided",
-	"drift": [],
-	"session": "keep",
-	"status": 403,
-}
-
 decision := continuity.token_missing if continuity.token_missing
 
 else := continuity.token_expired if continuity.token_expired
 
 else := not_covered if not_covered
 
-else := covered
+else := covered if covered
+
+else := answer.refusal("refuse", "undecided", "keep", 403)
 
 # METADATA
 # title: audience_not_covered, scope_not_covered
@@ -37,7 +32,7 @@ not_covered := object.union_n([
 	)},
 	need.answer(need.union_of([label])),
 ]) if {
-	token_good
+	same_principal
 	not need.met(label)
 	missing := need.missing(label)
 }
@@ -47,12 +42,22 @@ not_covered := object.union_n([
 # description: The event may be written.
 covered := answer.proceed if {
 	input.moment == "delivery"
-	token_good
+	same_principal
 	need.met(label)
 }
 
-token_good if token.valid
+# Whose stream it is was decided when it was opened; nobody else is told what waits there.
+same_principal if token.anonymous
 
-token_good if token.anonymous
+same_principal if {
+	token.valid
+	continuity.in_session
+	binding.identity_kept
+}
+
+same_principal if {
+	token.valid
+	continuity.without_session
+}
 
 label := need.of_label(input.event)

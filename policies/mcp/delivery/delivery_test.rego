@@ -81,3 +81,19 @@ test_undecided if delivery.decision == {
 	"session": "keep",
 	"status": 403,
 } with input as object.union(fetch, {"moment": "resume"})
+
+test_somebody_else_is_not_told_what_waits if {
+	stranger := object.union(fetch, {"presented": {"sub": "mallory"}})
+	some asked in [stranger, object.union(stranger, only_search)]
+	delivery.decision == {
+		"outcome": "refuse",
+		"code": "undecided",
+		"drift": [],
+		"session": "keep",
+		"status": 403,
+	} with input as asked
+}
+
+test_another_client_is_somebody_else if {
+	delivery.decision.code == "undecided" with input as object.union(fetch, {"presented": {"client_id": "other"}})
+}

@@ -134,9 +134,14 @@ binding_drift := object.union(
 # description: A rule of the operator's own refuses (policies/mcp/custom); the first by its code, if there are several.
 custom_refusal := answer.refusal(
 	first.outcome,
-	first.code,
+	own_code(first.code),
 	object.get(first, "session", "keep"),
 	object.get(first, "status", 403),
 ) if {
 	first := sort([[refused.code, refused] | some refused in custom.refusal])[0][1]
 }
+
+# A code of another rule would be taken for that rule's answer; what is no code at all is a fault.
+own_code(code) := code if startswith(code, "custom:")
+
+else := concat(" ", ["not a code of a custom rule:", code])

@@ -70,10 +70,15 @@ test_a_post_needs_no_session if {
 	kept(object.union(none, {"moment": "call"}))
 }
 
+test_the_get_that_opens_http_sse_needs_no_session if {
+	kept(object.union(none, {"request": {"method": "GET", "transport": "sse"}}))
+}
+
 test_a_get_a_delete_and_a_resume_need_a_session[what] if {
 	some what, facts in {
 		"GET": {"request": {"method": "GET"}},
 		"DELETE": {"request": {"method": "DELETE"}},
+		"DELETE of HTTP+SSE": {"request": {"method": "DELETE", "transport": "sse"}},
 		"resume": {"moment": "resume"},
 	}
 	refusal(object.union(none, facts)).code == "session_required"

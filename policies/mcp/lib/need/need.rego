@@ -38,7 +38,13 @@ mapped(label) := of_tool(label.tool) if label.tool
 
 else := of_method(label.rpc) if label.rpc
 
+else := data.mcp.session_need if not is_of_call(label)
+
 else := {"aud": [], "scope": []}
+
+is_of_call(label) if label.tool
+
+is_of_call(label) if label.rpc
 
 needs_nothing(label) if {
 	label.aud == []

@@ -25,12 +25,16 @@ anonymous_ping := {
 
 initialize := {"moment": "session", "rpc": "initialize", "request": {"method": "POST", "session": "none"}}
 
+open_sse := {"moment": "session", "request": {"method": "GET", "transport": "sse", "session": "none"}}
+
 test_anonymous_session if token.anonymous with input as anonymous_ping with data.mcp.anonymous as true
 
 test_anonymous_initialize if token.anonymous with input as initialize with data.mcp.anonymous as true
 
+test_anonymous_get_of_http_sse if token.anonymous with input as open_sse with data.mcp.anonymous as true
+
 test_anonymous_only_where_data_allows_it[what] if {
-	some what, facts in {"session": anonymous_ping, "initialize": initialize}
+	some what, facts in {"session": anonymous_ping, "initialize": initialize, "GET of HTTP+SSE": open_sse}
 	not token.anonymous with input as facts with data.mcp.anonymous as false
 }
 
