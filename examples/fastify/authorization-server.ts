@@ -96,6 +96,8 @@ function configuration(options: AuthorizationServerOptions, key: JWK): Configura
 		},
 		findAccount: (_ctx, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
 		issueRefreshToken: (_ctx, client) => client.grantTypeAllowed("refresh_token"),
+		// MCP clients refresh for each of their streams at once; the second use of one token would end the grant.
+		rotateRefreshToken: false,
 		renderError(ctx, out) {
 			ctx.type = "json";
 			ctx.body = out;
@@ -156,6 +158,8 @@ export async function startAuthorizationServer(
 			ctx.redirect(await consent(provider, ctx.req, ctx.res, options.resources));
 			return;
 		}
+		// RFC 6749 section 3.3: a default, for clients that ask for no scope. Nothing can be granted without any.
+		if (ctx.path === "/auth" && !ctx.query.scope) ctx.query = { ...ctx.query, scope: "openid" };
 		// MCP clients look here first (RFC 8414).
 		if (ctx.path === "/.well-known/oauth-authorization-server")
 			ctx.path = "/.well-known/openid-configuration";

@@ -46,16 +46,17 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const authorizationServer = await startAuthorizationServer({ resources: () => true });
 	const tokens = { issuer: authorizationServer.issuer, jwks: authorizationServer.jwks };
 	const gates = createGates();
-	const { onEvent = () => {} } = options;
+	const { onEvent } = options;
 	const createServer = () => (options.createServer ?? createTools)(gates);
 
 	// A client may hold a connection open that it has not used yet; closing would wait for it.
 	const app = Fastify({ logger: options.logger ?? false, forceCloseConnections: true });
 	addDevDoors(app, authorizationServer, gates);
 	if (options.guarded === false) {
-		await addUnguardedRoutes(app, tokens, data, createServer, onEvent);
+		await addUnguardedRoutes(app, tokens, data, createServer, onEvent ?? (() => {}));
 	} else {
-		const events = overheard(options.guard?.events ?? createMemoryEventLog(), onEvent);
+		const log = options.guard?.events ?? createMemoryEventLog();
+		const events = onEvent === undefined ? log : overheard(log, onEvent);
 		await app.register(resumeGuard, {
 			...options.guard,
 			events,

@@ -29,6 +29,7 @@ console.log(
 		mcp,
 		token: `${origin}/dev/token`,
 		drop: `${origin}/dev/drop`,
+		open: `${origin}/dev/open`,
 		metadata: `${origin}/.well-known/oauth-protected-resource/mcp`,
 		issuer: authorizationServer.issuer,
 	}),

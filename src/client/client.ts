@@ -5,7 +5,7 @@ import { createRecoveringFetch } from "./fetch.ts";
 import type { Fetch, Ground } from "./ground.ts";
 import type { ToolAnnotations } from "./messages.ts";
 import { createMayAskFor } from "./resources.ts";
-import { TimedOut, within } from "./timing.ts";
+import { MAX_TIMER, TimedOut, within } from "./timing.ts";
 import { createTokens, type TokenSource } from "./tokens.ts";
 
 /** A call whose result is lost, for the application to say whether it may be made again. */
@@ -186,7 +186,9 @@ function createGround<C>(options: RecoveringClientOptions<C>): Ground {
 	if (typeof token !== "function" || typeof options.connect !== "function") {
 		throw new TypeError("`connect` and `token` must be functions");
 	}
-	if (!(timeout > 0)) throw new TypeError("`recoveryTimeout` must be a number of milliseconds");
+	if (!(timeout > 0 && timeout <= MAX_TIMER)) {
+		throw new TypeError("`recoveryTimeout` must be a number of milliseconds");
+	}
 	const url = new URL(options.url);
 	const fetch: Fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
 	const report: Ground["report"] = (event) => {

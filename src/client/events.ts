@@ -31,7 +31,7 @@ export type RecoveryStep =
 	| { readonly type: "reinitialized" }
 	/** The call is made again. */
 	| { readonly type: "repeated" }
-	/** The call is given up. */
+	/** The request is given up; the call may still be made again. */
 	| { readonly type: "failed"; readonly code: RecoveryErrorCode };
 
 export type Report = (event: RecoveryEvent) => void;

@@ -1,5 +1,6 @@
 import { type Refused, refusedByResponse } from "./decision.ts";
 import type { Ground } from "./ground.ts";
+import { within } from "./timing.ts";
 import type { Asked, Held, TokenFailure } from "./tokens.ts";
 
 /** What became of a request, tokens and all. */
@@ -34,7 +35,7 @@ export async function exchange(
 		if (held.token !== undefined) headers.set("authorization", `Bearer ${held.token}`);
 		const response = await fetch(url, { ...init, headers });
 		if (response.status < 400) return { response, held };
-		const body = await response.text();
+		const body = await within(ground.timeout, init.signal, () => response.text());
 		const whole = new Response(body, response);
 		const refused = refusedByResponse(response.status, body, headers.has("mcp-session-id"));
 		if (refused === undefined) return { response: whole, held };

@@ -65,7 +65,9 @@ export function createRecoveringFetch(ground: Ground): Fetch {
 		if (new URL(url).origin !== ground.url.origin) return ground.fetch(url, init);
 		const { calls, cancelled } = readPosted(init.method === "POST" ? init.body : undefined);
 		cancel(cancelled);
-		if (calls.length > 0) return post(url, init, calls);
+		// On HTTP+SSE (MCP 2024-11-05) the answers come elsewhere.
+		const isAnsweredHere = new Headers(init.headers).get("accept")?.includes("text/event-stream");
+		if (calls.length > 0 && isAnsweredHere) return post(url, init, calls);
 		const signal = init.signal ?? new AbortController().signal;
 		return (await exchange(ground, url, { ...init, signal }, new Set())).response;
 	};

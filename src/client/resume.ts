@@ -4,7 +4,7 @@ import { exchange, isEventStream } from "./exchange.ts";
 import { lost, refusal } from "./failure.ts";
 import type { Ground } from "./ground.ts";
 import type { Calls } from "./messages.ts";
-import { sleep, within } from "./timing.ts";
+import { MAX_TIMER, sleep, within } from "./timing.ts";
 import type { Asked, Held } from "./tokens.ts";
 
 /** A POST whose answer is a stream. */
@@ -169,5 +169,5 @@ function wait(position: Position): number {
 /** Milliseconds (RFC 9110 section 10.2.3; dates are passed over). */
 function retryAfter({ headers }: Response): number {
 	const seconds = headers.get("retry-after") ?? "";
-	return /^\d+$/.test(seconds) ? Number(seconds) * 1000 : 0;
+	return /^\d+$/.test(seconds) ? Math.min(Number(seconds) * 1000, MAX_TIMER) : 0;
 }

@@ -1,5 +1,10 @@
 /** Thrown by {@link within}. */
-export class TimedOut extends Error {}
+export class TimedOut extends Error {
+	override readonly message = "Timed out";
+}
+
+/** The longest time that a timer takes, in milliseconds. */
+export const MAX_TIMER = 2 ** 31 - 1;
 
 /** Resolves after so many milliseconds; rejects with the signal's reason if that is aborted first. */
 export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -87,7 +87,9 @@ export const resumeGuard = fp(
 		app.decorateRequest("mcp", undefined);
 		app.decorate("resumeGuard", { guard: endpoint.guard, endSessions: endpoint.endSessions });
 		// Streams stay open for as long as the client likes; the server could not close.
+		let isClosing = false;
 		app.addHook("preClose", async () => {
+			isClosing = true;
 			for (const response of streams) response.destroy();
 			await endpoint.close();
 		});
@@ -158,6 +160,7 @@ export const resumeGuard = fp(
 
 		async function respond(request: FastifyRequest, reply: FastifyReply, answer: Answer): Promise<void> {
 			reply.hijack();
+			if (isClosing) return void reply.raw.destroy();
 			streams.add(reply.raw);
 			reply.raw.once("close", () => streams.delete(reply.raw));
 			await writeAnswer(reply.raw, answer).catch((error) => request.log.error(error, "mcp stream cut"));

@@ -56,7 +56,10 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 	const endpoint = await createEndpoint<NodeTransport>(options, log);
 	const open = new Set<ServerResponse>();
 
+	let isClosing = false;
+
 	async function answer(response: ServerResponse, what: Answer): Promise<void> {
+		if (isClosing) return void response.destroy();
 		open.add(response);
 		response.once("close", () => open.delete(response));
 		await writeAnswer(response, what).catch((error) => log.error(error, "stream cut"));
@@ -125,6 +128,7 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 			else await answer(response, { status: 404, headers: {}, body: "" });
 		},
 		async close() {
+			isClosing = true;
 			for (const response of open) response.destroy();
 			await endpoint.close();
 		},

@@ -7,9 +7,8 @@ import type { AuthInfo } from "./sdk.ts";
 
 /** The headers of a request of node:http, several of one name joined by a comma. */
 export function headersOf(headers: IncomingHttpHeaders): RequestHeaders {
-	return Object.fromEntries(
-		Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value]),
-	);
+	// Of a request, only set-cookie is an array, and nobody looks at that.
+	return headers as RequestHeaders;
 }
 
 /** Every Authorization header there is: Node keeps the first of several in `headers`. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { RequestId } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
-import { type Ground, randomName } from "../resume/ground.ts";
+import { type Ground, newName } from "../resume/ground.ts";
 import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
 import { readEmitted } from "../wire/messages.ts";
 
@@ -85,15 +85,6 @@ export function attributeSends(transport: SdkTransport, session: LiveSession): v
  */
 export function createEventStore(ground: Ground, session: LiveSession): SdkEventStore {
 	const posts = new LRUCache<string, LivePost>({ max: MAX_STREAMS });
-	const turns = new WeakMap<LivePost, Promise<string>>();
-
-	// The transport writes an event when it has its id: on one stream, ids are given in the order of the log.
-	function emitInTurn(post: LivePost, message: object, call: RequestId | undefined): Promise<string> {
-		const run = () => emit(ground, session, { message, post, call });
-		const turn = (turns.get(post) ?? Promise.resolve()).then(run, run);
-		turns.set(post, turn);
-		return turn;
-	}
 
 	function postOfStream(streamId: string, message: object): LivePost {
 		const known = posts.get(streamId);
@@ -105,10 +96,10 @@ export function createEventStore(ground: Ground, session: LiveSession): SdkEvent
 
 	return {
 		async storeEvent(streamId, message) {
-			const { call } = running.getStore() ?? {};
-			if (streamId === GET_STREAM) return emit(ground, session, { message, post: undefined, call });
+			if (streamId === GET_STREAM) return emit(ground, session, { message, post: undefined });
 			const post = postOfStream(streamId, message);
-			const id = await emitInTurn(post, message, call);
+			const { call, post: context } = running.getStore() ?? {};
+			const id = await emit(ground, session, { message, post, call, context });
 			if (post.calls.length > 0 && !session.posts.has(post)) posts.delete(streamId);
 			return id;
 		},
@@ -129,5 +120,5 @@ function attribute(session: LiveSession, message: object, taken: readonly LivePo
 // A stream of its own, whose events need what all calls of the session have needed.
 function unattributed(ground: Ground): LivePost {
 	const facts = { request: { method: "POST", transport: "streamable-http", session: "none" } } as const;
-	return createPost(ground, { key: undefined, record: undefined, facts }, randomName(), []);
+	return createPost(ground, { key: undefined, record: undefined, facts }, newName(), []);
 }

@@ -5,13 +5,15 @@ import type { Found, Ground } from "./ground.ts";
 /** Decides about one event at a time, just before its bytes go out. */
 export type Deliver = (event: EventHeader) => DeliveryDecision;
 
+/** The labels that a token of certain claims has been found to cover, in one session. */
+export type Covered = WeakMap<Label, DeliveryDecision>;
+
 /**
  * A function that decides `delivery` for one connection. While the token is valid, events of one label have one answer,
  * so that the policy is asked once for each.
  */
-export function createDeliver(ground: Ground, { facts }: Found): Deliver {
+export function createDeliver(ground: Ground, { facts }: Found, covered: Covered = new WeakMap()): Deliver {
 	const { guard } = ground;
-	const covered = new WeakMap<Label, DeliveryDecision>();
 	return ({ id, label, request_id }) => {
 		const now = Date.now() / 1000;
 		const known = isValid(facts.presented?.exp, now, guard.data.clock_skew) ? covered.get(label) : undefined;

@@ -1,12 +1,13 @@
 import { ResumeGuardError } from "../errors.ts";
+import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import { readEmitted } from "../wire/messages.ts";
-import { refusalError } from "../wire/refusal.ts";
-import { messageFrame } from "../wire/sse.ts";
 import { type Ground, settle } from "./ground.ts";
-import { type LivePost, type LiveSession, unionOf } from "./live.ts";
+import { breakOff, type LivePost, type LiveSession, unionOf } from "./live.ts";
 
 const INTERNAL_ERROR = -32603;
+/** Request ids that a session remembers the needs of. */
+const MAX_FINISHED = 10_000;
 
 function isTooLarge(error: unknown): error is ResumeGuardError {
 	return error instanceof ResumeGuardError && error.code === "event_too_large";
@@ -20,22 +21,41 @@ export interface Emitted {
 	readonly post: LivePost | undefined;
 	/** The call that it belongs to. */
 	readonly call?: RequestId | undefined;
+	/** The POST in whose asynchronous context it was emitted, if there is one. */
+	readonly context?: LivePost | undefined;
 }
+
+/** What is under way on each stream, by the POST or the session that it is of. */
+const turns = new WeakMap<LivePost | LiveSession, Promise<string>>();
 
 /**
  * Appends what the MCP server emits to the event log, and then decides whether it may be written to the POST's own
  * response: if not, the response is cut before the server writes it. The event waits in the log.
  *
+ * One after the other on each stream. So events are logged in the order in which they are emitted, and an MCP server that
+ * writes an event when it has its id writes them in the order of the log: a cursor never stands after one that was not
+ * written.
+ *
  * @returns the event's id
  * @throws {ResumeGuardError} `session_ended`, `event_too_large`
  */
-export async function emit(ground: Ground, session: LiveSession, emitted: Emitted): Promise<string> {
+export function emit(ground: Ground, session: LiveSession, emitted: Emitted): Promise<string> {
+	const { post } = emitted;
+	const stream = post === undefined || post.stream === session.getStream ? session : post;
+	const run = () => emitNow(ground, session, emitted);
+	const turn = (turns.get(stream) ?? Promise.resolve()).then(run, run);
+	turns.set(stream, turn);
+	return turn;
+}
+
+async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): Promise<string> {
 	const { events } = ground;
 	const { message, post } = emitted;
 	const { response: answered, references } = readEmitted(message);
 	const call = answered ?? emitted.call ?? onlyCall(post);
 	const stream = post?.stream ?? session.getStream;
-	const label = labelOf(ground, session, post, call);
+	const isCertain = answered !== undefined || (post !== undefined && emitted.context === post);
+	const label = labelOf(ground, session, post, call, isCertain);
 	const event = {
 		message: JSON.stringify(message),
 		label,
@@ -56,7 +76,7 @@ export async function emit(ground: Ground, session: LiveSession, emitted: Emitte
 			label,
 			...(call !== undefined && { request_id: call }),
 		});
-		if (answered !== undefined && (await isFinished(ground, session, post))) session.posts.delete(post);
+		if (answered !== undefined && (await isFinished(ground, session, post))) retire(session, post);
 	}
 	return id;
 }
@@ -80,14 +100,7 @@ async function decideWriting(
 	}
 	const { tool, rpc } = event.label;
 	await settle(ground, { moment: "delivery", decision, session: session.key, tool, rpc });
-	if (post.hasCursor) return response.cut();
-	// Without a cursor the client cannot come back for it.
-	const error = refusalError(decision);
-	response.finish(
-		post.calls
-			.map(({ request_id }) => messageFrame(JSON.stringify({ jsonrpc: "2.0", id: request_id, error })))
-			.join(""),
-	);
+	breakOff(post, decision);
 }
 
 function onlyCall(post: LivePost | undefined): RequestId | undefined {
@@ -95,17 +108,54 @@ function onlyCall(post: LivePost | undefined): RequestId | undefined {
 	return others.length === 0 ? only?.request_id : undefined;
 }
 
-/** What is not known to be of one call needs what all calls of its stream need. */
+/**
+ * What is not known to be of one call needs what all calls of its stream need. An MCP server sends what a call emits late
+ * to the stream of a later call of the same id: if the context does not say which, it needs what all of that id need.
+ */
 function labelOf(
 	{ guard }: Ground,
-	{ everything }: LiveSession,
+	session: LiveSession,
 	post: LivePost | undefined,
 	call: RequestId | undefined,
+	isCertain: boolean,
 ): Label {
 	if (post === undefined) return guard.data.session_need;
 	const known = post.calls.find(({ request_id }) => request_id === call);
-	if (known !== undefined) return known.label;
-	return post.calls.length > 0 ? unionOf(post.calls.map(({ label }) => label)) : everything;
+	if (known !== undefined) return isCertain ? known.label : widened(known.label, namesakes(session, known));
+	return post.calls.length > 0 ? unionOf(post.calls.map(({ label }) => label)) : session.everything;
+}
+
+/** Labels of the calls of that id. */
+function namesakes({ posts, finished }: LiveSession, { request_id }: Call): Label[] {
+	const running = [...posts].flatMap(({ calls }) => calls.filter((call) => call.request_id === request_id));
+	const labels = running.map(({ label }) => label);
+	const before = finished.get(keyOf(request_id));
+	return before === undefined ? labels : [...labels, before];
+}
+
+/** The label itself, unless the others need more. */
+function widened(label: Label, others: readonly Label[]): Label {
+	const union = unionOf([label, ...others]);
+	return union.aud.length > label.aud.length || union.scope.length > label.scope.length ? union : label;
+}
+
+/** All calls of the post are answered; what they have needed is remembered. */
+function retire({ posts, finished }: LiveSession, post: LivePost): void {
+	posts.delete(post);
+	for (const { request_id, label } of post.calls) {
+		const key = keyOf(request_id);
+		const before = finished.get(key);
+		finished.delete(key);
+		finished.set(key, before === undefined ? label : widened(label, [before]));
+	}
+	for (const oldest of finished.keys()) {
+		if (finished.size <= MAX_FINISHED) break;
+		finished.delete(oldest);
+	}
+}
+
+function keyOf(id: RequestId): string {
+	return `${typeof id} ${id}`;
 }
 
 async function isFinished(ground: Ground, session: LiveSession, post: LivePost): Promise<boolean> {

@@ -113,7 +113,11 @@ export function getStreamOf(key: SessionKey): string {
 	return digest(`GET ${key}`).slice(0, 16);
 }
 
-/** A name for a new stream, or for a connection. */
-export function randomName(): string {
-	return randomBytes(12).toString("base64url");
+const ofThisProcess = randomBytes(9).toString("base64url");
+let names = 0;
+
+/** A name for a new stream, or for a connection, that nothing else has, on any machine. */
+export function newName(): string {
+	names += 1;
+	return `${ofThisProcess}${names.toString(36)}`;
 }

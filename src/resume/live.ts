@@ -1,8 +1,11 @@
+import type { Claims } from "../claims.ts";
 import type { Call, Holder } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
-import { createDeliver, type Deliver, millisecondsToExpiry } from "./delivery.ts";
-import { type Found, type Ground, getStreamOf, randomName } from "./ground.ts";
+import { type Refused, refusalError } from "../wire/refusal.ts";
+import { messageFrame } from "../wire/sse.ts";
+import { type Covered, createDeliver, type Deliver, millisecondsToExpiry } from "./delivery.ts";
+import { type Found, type Ground, getStreamOf, newName } from "./ground.ts";
 import { createShow, type Show } from "./show.ts";
 
 /** The response to a POST, which the MCP server writes. */
@@ -49,8 +52,14 @@ export interface LiveSession {
 	readonly getStream: string;
 	/** Posts whose calls are not all answered. */
 	readonly posts: Set<LivePost>;
+	/** What finished posts have needed, by `typeof` and value of the request id, since an id may be given again. */
+	readonly finished: Map<string, Label>;
 	/** The union of all calls so far: what cannot be attributed to any of them needs all that they needed. */
 	everything: Label;
+	/** One object for each label, so that what is known of a label is found by the object. */
+	readonly labels: Map<string, Label>;
+	/** What has been decided about each label, for each token. */
+	readonly covered: Map<string, Covered>;
 	/** The guard's own transport, if that is what the session runs on. */
 	own: OwnTransport | undefined;
 	/** Closes what the host runs for the session. */
@@ -92,6 +101,9 @@ export function createLiveSessions(ground: Ground): LiveSessions {
 				id,
 				getStream: getStreamOf(key),
 				posts: new Set(),
+				labels: new Map(),
+				covered: new Map(),
+				finished: new Map(),
 				everything: { aud: [], scope: [] },
 				own: undefined,
 				close: undefined,
@@ -113,14 +125,14 @@ export function createPost(
 	found: Found,
 	stream: string,
 	calls: readonly Call[],
-	lists: ReadonlySet<RequestId> = new Set(),
+	{ lists = new Set(), covered = new WeakMap() }: { lists?: ReadonlySet<RequestId>; covered?: Covered } = {},
 ): LivePost {
 	return {
 		stream,
 		show: lists.size === 0 ? (message) => message : createShow(ground, found, lists),
 		calls,
-		holder: randomName(),
-		deliver: createDeliver(ground, found),
+		holder: newName(),
+		deliver: createDeliver(ground, found, covered),
 		response: undefined,
 		hasEmitted: false,
 		hasCursor: false,
@@ -145,14 +157,32 @@ export async function serve(
 		if ((await events.holder(key, post.stream)) !== post.holder) response.cut();
 	});
 	const expiry = millisecondsToExpiry(ground, found);
+	const expire = () => {
+		const decision = ground.guard.session(found.facts);
+		if (decision.outcome === "proceed") response.cut();
+		else breakOff(post, decision);
+	};
 	const timer =
-		expiry === undefined ? undefined : setTimeout(() => response.cut(), Math.min(expiry, 2 ** 31 - 1));
+		expiry === undefined ? undefined : setTimeout(expire, Math.min(Math.ceil(expiry) + 1, 2 ** 31 - 1));
 	response.onClose(() => {
 		clearTimeout(timer);
 		unwatch();
 		void events.release(key, post.stream, post.holder);
 	});
 	post.response = response;
+}
+
+/**
+ * Ends a response on which nothing more may go out: it is cut, and the client comes back with its cursor. One that never
+ * had a cursor cannot come back, so its calls are told.
+ */
+export function breakOff({ response, hasCursor, calls }: LivePost, decision: Refused): void {
+	const error = refusalError(decision);
+	const told = calls.map(({ request_id }) =>
+		messageFrame(JSON.stringify({ jsonrpc: "2.0", id: request_id, error })),
+	);
+	if (hasCursor) response?.cut();
+	else response?.finish(told.join(""));
 }
 
 /** The needs of several labels together. */
@@ -163,8 +193,32 @@ export function unionOf(labels: readonly Label[]): Label {
 	};
 }
 
-/** The POST that a call, still open, came with. */
+/** The newest POST with a call of that id whose calls are not all answered: where the MCP server's answer leads. */
 export function postOf({ posts }: LiveSession, id: RequestId): LivePost | undefined {
-	for (const post of posts) if (post.calls.some(({ request_id }) => request_id === id)) return post;
-	return undefined;
+	let newest: LivePost | undefined;
+	for (const post of posts) if (post.calls.some(({ request_id }) => request_id === id)) newest = post;
+	return newest;
+}
+
+/** Tokens and labels that a session remembers decisions about; it forgets all of them, and asks again. */
+const REMEMBERED = 1_000;
+
+/** The session's own object for a label. */
+export function internLabel({ labels }: LiveSession, label: Label): Label {
+	const { tool, rpc, aud, scope } = label;
+	return remembered(labels, JSON.stringify([tool, rpc, aud, scope]), () => label);
+}
+
+/** What has been decided in the session about each label, for a token of these claims. */
+export function coveredBy({ covered }: LiveSession, presented: Claims | undefined): Covered {
+	return remembered(covered, JSON.stringify(presented) ?? "", () => new WeakMap());
+}
+
+function remembered<T>(known: Map<string, T>, key: string, make: () => T): T {
+	const found = known.get(key);
+	if (found !== undefined) return found;
+	if (known.size >= REMEMBERED) known.clear();
+	const made = make();
+	known.set(key, made);
+	return made;
 }

@@ -4,8 +4,16 @@ import type { SessionKey } from "../sessions/store.ts";
 import type { WholeAnswer } from "../wire/answer.ts";
 import { type ClientMessage, readMessage } from "../wire/messages.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
-import { type Found, findSession, type Ground, type Incoming, randomName, settle } from "./ground.ts";
-import { createPost, type LivePost, type LiveSession, type LiveSessions, unionOf } from "./live.ts";
+import { type Found, findSession, type Ground, type Incoming, newName, settle } from "./ground.ts";
+import {
+	coveredBy,
+	createPost,
+	internLabel,
+	type LivePost,
+	type LiveSession,
+	type LiveSessions,
+	unionOf,
+} from "./live.ts";
 import { openSession } from "./open.ts";
 
 /** A POST is answered here, or goes on to the MCP server. */
@@ -87,8 +95,10 @@ export async function admitPost(
 		return { body: passedBody, found, session, post: undefined, opens: false };
 	}
 	// HTTP+SSE has one stream for everything.
-	const stream = incoming.transport === "sse" ? session.getStream : randomName();
-	if ((await ground.events.openStream(known, stream, calls)) === "in_use") {
+	const stream = incoming.transport === "sse" ? session.getStream : newName();
+	const own = calls.map(({ request_id, label }) => ({ request_id, label: internLabel(session, label) }));
+	const covered = coveredBy(session, incoming.presented);
+	if ((await ground.events.openStream(known, stream, own)) === "in_use") {
 		// Another request took the id in the meantime.
 		const decision = ground.guard.session({ ...withFacts(found, { id: "in_use" }) });
 		await settle(ground, { moment: "session", decision, session: known });
@@ -99,7 +109,7 @@ export async function admitPost(
 		body: passedBody,
 		found,
 		session,
-		post: addPost(session, createPost(ground, found, stream, calls, lists)),
+		post: addPost(session, createPost(ground, found, stream, own, { lists, covered })),
 		opens: false,
 	};
 }
@@ -207,7 +217,7 @@ async function initialize(
 		return { answer: refusal(ground, decision) };
 	}
 	const { session } = opened;
-	const stream = randomName();
+	const stream = newName();
 	await ground.events.openStream(session.key, stream, calls);
 	const post = addPost(session, createPost(ground, opened.found, stream, calls));
 	return { body, found: opened.found, session, post, opens: true };

@@ -1,7 +1,7 @@
 import type { Sink } from "../wire/answer.ts";
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
 import { type Deliver, millisecondsToExpiry } from "./delivery.ts";
-import { type Found, type Ground, randomName, settle } from "./ground.ts";
+import { type Found, type Ground, newName, settle } from "./ground.ts";
 
 /** How many events are read from the log at a time. */
 const STRETCH = 64;
@@ -32,7 +32,7 @@ export interface Pump {
 export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	const { ground, found, key, stream } = pump;
 	const { events } = ground;
-	const holder = randomName();
+	const holder = newName();
 	await events.hold(key, stream, holder);
 	const bell = createBell();
 	const unwatch = events.watch(key, stream, bell.ring);

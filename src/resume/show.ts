@@ -1,5 +1,5 @@
 import type { RequestId } from "../generated/types.ts";
-import { readToolList } from "../wire/messages.ts";
+import { isToolList } from "../wire/messages.ts";
 import type { Found, Ground } from "./ground.ts";
 
 /** A message of the server's as it may be shown to the token of its call. */
@@ -12,8 +12,8 @@ export type Show = <T>(message: T) => T;
 export function createShow({ guard }: Ground, { facts }: Found, lists: ReadonlySet<RequestId>): Show {
 	const mayCall = ({ name }: { name: string }) => guard.call({ ...facts, tool: name }).outcome === "proceed";
 	return (message) => {
-		const list = readToolList(message);
-		if (list === undefined || !lists.has(list.id)) return message;
-		return { ...message, result: { ...list.result, tools: list.result.tools.filter(mayCall) } };
+		if (!isToolList(message) || !lists.has(message.id)) return message;
+		const { result } = message;
+		return { ...message, result: { ...result, tools: result.tools.filter(mayCall) } };
 	};
 }

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import type { RequestId } from "../generated/types.ts";
 
 /** A JSON-RPC message of a client, by what it asks of the guard. */
@@ -14,64 +13,53 @@ export type ClientMessage =
 	/** An answer to a request of the server's, or progress on it: refers to the event `reference`. */
 	| { readonly kind: "answer" | "progress"; readonly reference: string };
 
-const id = z.union([z.string(), z.number()]);
-const params = z.record(z.string(), z.unknown()).optional();
-// Without `optional`, zod asks for the key to be there.
-const absent = z.undefined().optional();
-const request = z.object({ jsonrpc: z.literal("2.0"), method: z.string().min(1), id, params });
-const notification = z.object({
-	jsonrpc: z.literal("2.0"),
-	method: z.string().min(1),
-	id: absent,
-	params,
-});
-const response = z.union([
-	z.object({
-		jsonrpc: z.literal("2.0"),
-		id,
-		result: z.record(z.string(), z.unknown()),
-		error: absent,
-	}),
-	z.object({ jsonrpc: z.literal("2.0"), id, result: absent, error: z.object({ code: z.number() }) }),
-]);
+type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads one message of a POST body; `undefined`: it is none, or could be read as more than one kind.
  * MCP 2025-11-25 sections Requests, Responses, Notifications.
  */
 export function readMessage(value: unknown): ClientMessage | undefined {
-	if (typeof value !== "object" || value === null) return undefined;
-	if (!Object.hasOwn(value, "method")) {
-		const parsed = response.safeParse(value);
-		return parsed.success ? { kind: "answer", reference: answerReference(parsed.data.id) } : undefined;
-	}
-	if (Object.hasOwn(value, "result") || Object.hasOwn(value, "error")) return undefined;
-	return Object.hasOwn(value, "id") ? readRequest(value) : readNotification(value);
+	if (!isObject(value) || value.jsonrpc !== "2.0") return undefined;
+	const { method, id, params = {} } = value;
+	if (method === undefined) return readResponse(value);
+	if (typeof method !== "string" || method === "" || !isObject(params)) return undefined;
+	if ("result" in value || "error" in value) return undefined;
+	if (!("id" in value)) return readNotification(method, params);
+	return isRequestId(id) ? readRequest(method, id, params) : undefined;
 }
 
-function readRequest(value: unknown): ClientMessage | undefined {
-	const parsed = request.safeParse(value);
-	if (!parsed.success) return undefined;
-	const { method, id: request_id, params } = parsed.data;
+function readResponse({ id, result, error }: Fields): ClientMessage | undefined {
+	if (!isRequestId(id)) return undefined;
+	const isResult = isObject(result) && error === undefined;
+	const isError = result === undefined && isObject(error) && typeof error.code === "number";
+	return isResult || isError ? { kind: "answer", reference: answerReference(id) } : undefined;
+}
+
+function readRequest(method: string, request_id: RequestId, { name }: Fields): ClientMessage | undefined {
 	if (isOfSession(method)) return { kind: "session", rpc: method, request_id };
 	if (method !== "tools/call") return { kind: "call", rpc: method, request_id };
-	const tool = params?.name;
-	return typeof tool === "string" ? { kind: "call", tool, request_id } : undefined;
+	return typeof name === "string" ? { kind: "call", tool: name, request_id } : undefined;
 }
 
-function readNotification(value: unknown): ClientMessage | undefined {
-	const parsed = notification.safeParse(value);
-	if (!parsed.success) return undefined;
-	const { method, params } = parsed.data;
-	if (method === "notifications/cancelled" && params?.requestId !== undefined) {
-		const cancelled = id.safeParse(params?.requestId);
-		return cancelled.success ? { kind: "cancel", request_id: cancelled.data } : undefined;
+function readNotification(method: string, { requestId, progressToken }: Fields): ClientMessage | undefined {
+	if (method === "notifications/cancelled" && requestId !== undefined) {
+		return isRequestId(requestId) ? { kind: "cancel", request_id: requestId } : undefined;
 	}
 	if (method === "notifications/progress") {
-		const token = id.safeParse(params?.progressToken);
-		return token.success ? { kind: "progress", reference: progressReference(token.data) } : undefined;
+		return isRequestId(progressToken)
+			? { kind: "progress", reference: progressReference(progressToken) }
+			: undefined;
 	}
 	return { kind: "notification", rpc: method };
+}
+
+function isObject(value: unknown): value is Fields {
+	return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isRequestId(value: unknown): value is RequestId {
+	return typeof value === "string" || typeof value === "number";
 }
 
 /** Methods that hand out no content of a call. tasks/list does: it shows what other calls have left. */
@@ -90,12 +78,6 @@ function progressReference(token: RequestId): string {
 	return `progress ${typeof token} ${token}`;
 }
 
-const emitted = z.object({
-	method: z.string().optional(),
-	id: id.optional(),
-	params: z.object({ _meta: z.object({ progressToken: id.optional() }).optional() }).optional(),
-});
-
 /** A message of the server's, as far as it matters to the log. */
 export interface ServerMessage {
 	/** The call that it is the response to. */
@@ -106,22 +88,23 @@ export interface ServerMessage {
 
 /** Reads what the MCP server emits. Only a response names its request by `id`. */
 export function readEmitted(message: unknown): ServerMessage {
-	const parsed = emitted.safeParse(message);
-	if (!parsed.success || parsed.data.id === undefined) return { references: [] };
-	const { method, id: messageId, params } = parsed.data;
-	if (method === undefined) return { response: messageId, references: [] };
-	const token = params?._meta?.progressToken;
-	return {
-		references: [answerReference(messageId), ...(token === undefined ? [] : [progressReference(token)])],
-	};
+	if (!isObject(message) || !isRequestId(message.id)) return { references: [] };
+	const { method, id, params } = message;
+	if (method === undefined) return { response: id, references: [] };
+	const meta = isObject(params) ? params._meta : undefined;
+	const token = isObject(meta) ? meta.progressToken : undefined;
+	return { references: [answerReference(id), ...(isRequestId(token) ? [progressReference(token)] : [])] };
 }
 
-const toolList = z.object({
-	id,
-	result: z.looseObject({ tools: z.array(z.looseObject({ name: z.string() })) }),
-});
+/** A response to tools/list. */
+export interface ToolList {
+	readonly id: RequestId;
+	readonly result: Fields & { readonly tools: readonly { readonly name: string }[] };
+}
 
-/** Reads a response to tools/list; `undefined`: it is none. */
-export function readToolList(message: unknown): z.infer<typeof toolList> | undefined {
-	return toolList.safeParse(message).data;
+/** Whether a message is a response to tools/list, by its shape. */
+export function isToolList(message: unknown): message is ToolList {
+	if (!isObject(message) || !isRequestId(message.id) || !isObject(message.result)) return false;
+	const { tools } = message.result;
+	return Array.isArray(tools) && tools.every((tool) => isObject(tool) && typeof tool.name === "string");
 }

@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import autocannon from "autocannon";
+
+/** One host in a process of its own, with a session and what a request needs. */
+interface Host {
+	readonly process: ChildProcess;
+	readonly mcp: string;
+	readonly token: string;
+	readonly sessions: readonly string[];
+}
+
+const PAIRS = 12;
+const SECONDS = 2;
+const CONNECTIONS = 8;
+const TARGET = 0.95;
+const headersFor = (token: string) => ({
+	authorization: `Bearer ${token}`,
+	accept: "application/json, text/event-stream",
+	"content-type": "application/json",
+	"mcp-protocol-version": "2025-11-25",
+});
+
+/**
+ * Requests per second of the guarded Fastify host, over the same host that verifies tokens and stores events but has no
+ * guard: tools/call on open sessions, in interleaved pairs.
+ */
+export async function compareHosts(): Promise<string> {
+	const guarded = await start([]);
+	const unguarded = await start(["--no-guard"]);
+	try {
+		await requestsPerSecond(guarded);
+		await requestsPerSecond(unguarded);
+		const pairs: { guarded: number; unguarded: number }[] = [];
+		for (let pair = 0; pair < PAIRS; pair++) {
+			// Whichever goes first has the machine in another state than the other.
+			const order = pair % 2 === 0 ? [guarded, unguarded] : [unguarded, guarded];
+			const rates = new Map<Host, number>();
+			for (const host of order) rates.set(host, await requestsPerSecond(host));
+			pairs.push({ guarded: rates.get(guarded) ?? 0, unguarded: rates.get(unguarded) ?? 0 });
+		}
+		return report(pairs);
+	} finally {
+		for (const { process } of [guarded, unguarded]) process.kill();
+	}
+}
+
+async function start(flags: readonly string[]): Promise<Host> {
+	const process = spawn("npx", ["tsx", "examples/fastify/main.ts", ...flags], {
+		stdio: ["ignore", "pipe", "inherit"],
+	});
+	const [line] = await once(createInterface(process.stdout), "line");
+	const { mcp, token: door } = JSON.parse(line) as { mcp: string; token: string };
+	const claims = { sub: "alice", client_id: "bench", aud: "https://mcp.example.com" };
+	const minted = await fetch(door, {
+		method: "POST",
+		headers: { "content-type": "application/json" },
+		body: JSON.stringify(claims),
+	});
+	const { access_token: token } = (await minted.json()) as { access_token: string };
+	const sessions = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(mcp, token)));
+	return { process, mcp, token, sessions };
+}
+
+async function open(mcp: string, token: string): Promise<string> {
+	const params = {
+		protocolVersion: "2025-11-25",
+		capabilities: {},
+		clientInfo: { name: "bench", version: "1.0.0" },
+	};
+	const response = await fetch(mcp, {
+		method: "POST",
+		headers: headersFor(token),
+		body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
+	});
+	await response.text();
+	return response.headers.get("mcp-session-id") ?? "";
+}
+
+let id = 0;
+
+async function requestsPerSecond({ mcp, token, sessions }: Host): Promise<number> {
+	const result = await autocannon({
+		url: mcp,
+		connections: CONNECTIONS,
+		duration: SECONDS,
+		requests: [
+			{
+				method: "POST",
+				headers: headersFor(token),
+				setupRequest: (request) => {
+					id += 1;
+					const call = {
+						jsonrpc: "2.0",
+						id,
+						method: "tools/call",
+						params: { name: "fetch", arguments: { id: String(id) } },
+					};
+					const session = sessions[id % sessions.length] ?? "";
+					const headers = { ...request.headers, "mcp-session-id": session };
+					return { ...request, headers, body: JSON.stringify(call) };
+				},
+			},
+		],
+	});
+	if (result.non2xx > 0 || result.errors > 0)
+		throw new Error(`${result.non2xx} refusals, ${result.errors} errors`);
+	return result.requests.average;
+}
+
+function report(pairs: readonly { guarded: number; unguarded: number }[]): string {
+	const ratios = sorted(pairs.map(({ guarded, unguarded }) => guarded / unguarded));
+	const [low, high] = medianInterval(ratios);
+	const ratio = median(ratios);
+	const rate = (name: "guarded" | "unguarded") => Math.round(median(sorted(pairs.map((pair) => pair[name]))));
+	return [
+		`Fastify, tools/call: ${rate("guarded")} requests/s guarded, ${rate("unguarded")} requests/s unguarded`,
+		`ratio ${ratio.toFixed(3)} (median of ${pairs.length} interleaved pairs; 95 % interval ${low.toFixed(3)}–${high.toFixed(3)})`,
+		`target ≥ ${TARGET}: ${ratio >= TARGET ? "ok" : "NOT ok"}`,
+	].join("\n");
+}
+
+function sorted(values: readonly number[]): number[] {
+	return [...values].sort((a, b) => a - b);
+}
+
+function median(values: readonly number[]): number {
+	const middle = (values.length - 1) / 2;
+	return ((values[Math.floor(middle)] ?? 0) + (values[Math.ceil(middle)] ?? 0)) / 2;
+}
+
+/** Of the median, without an assumption about the distribution: the order statistics of the sign test. */
+function medianInterval(values: readonly number[]): [number, number] {
+	const n = values.length;
+	const rank = Math.max(0, Math.floor(n / 2 - (1.96 * Math.sqrt(n)) / 2));
+	return [values[rank] ?? 0, values[n - 1 - rank] ?? 0];
+}

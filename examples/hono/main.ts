@@ -1,0 +1,11 @@
+import { serve } from "@hono/node-server";
+import { createGates } from "../fastify/gates.ts";
+import { createTools } from "../fastify/tools.ts";
+import { runRecipe } from "../recipe.ts";
+import { createHonoHost } from "./host.ts";
+
+// npx tsx examples/hono/main.ts
+await runRecipe(async ({ port, ...options }) => {
+	const { app } = await createHonoHost(options, () => createTools(createGates()));
+	serve({ fetch: app.fetch, hostname: "127.0.0.1", port });
+});

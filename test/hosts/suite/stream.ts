@@ -1,0 +1,90 @@
+import { expect, test } from "vitest";
+import { call, headersOf, told } from "../support/client.ts";
+import { run, type StartHost, token } from "../support/host.ts";
+import { createObservedLog } from "../support/log.ts";
+
+const MIB = 1024 * 1024;
+const owl = call(7, "fetch", { id: "owl", gate: "turn" });
+
+export function streamTests(start: StartHost): void {
+	test("a token that expires takes its open streams with it, and no clean end", async () => {
+		const host = await run(start, { data: { clock_skew: 0 } });
+		const wide = await token();
+		const client = await host.open(wide);
+		const dropped = await client.post(wide, { ...owl, id: 6 });
+		await dropped.count(1);
+		await host.drop(client, dropped);
+		const brief = await token({ exp: Date.now() / 1000 + 1 });
+
+		const posted = await client.post(brief, owl);
+		const resumed = await client.get(brief, dropped.cursor);
+		const fetched = await fetch(`${host.origin}/mcp`, { headers: headersOf(brief, client.session) });
+
+		expect([posted.status, resumed.status, fetched.status]).toEqual([200, 200, 200]);
+		await expect(fetched.text()).rejects.toThrow("terminated");
+		expect(await posted.closed).toBe("cut");
+		expect(await resumed.closed).toBe("cut");
+		expect([told(posted), told(resumed)]).toEqual([["#1 cursor"], ["#1 cursor"]]);
+
+		expect((await client.get(brief, posted.cursor)).status).toBe(401);
+		host.gates.open(client.session, "turn");
+		const again = await client.get(wide, posted.cursor);
+		expect(await again.closed).toBe("ended");
+		expect(told(again)).toEqual(["#1 cursor", "#2 7 = the text of document owl"]);
+	});
+
+	test("the server closes while streams are open, and they have no clean end", async () => {
+		const host = await run(start);
+		const wide = await token();
+		const client = await host.open(wide);
+		const dropped = await client.post(wide, { ...owl, id: 6 });
+		await dropped.count(1);
+		await dropped.drop();
+		const streams = [
+			await client.post(wide, owl),
+			await client.get(wide),
+			await client.get(wide, dropped.cursor),
+		];
+		await Promise.all(streams.map((stream) => stream.count(1)));
+
+		await host.close();
+
+		expect(await Promise.all(streams.map(({ closed }) => closed))).toEqual(["cut", "cut", "cut"]);
+	});
+
+	test("a slow reader loses nothing, and makes nobody hold for it what the log holds already", async () => {
+		const log = createObservedLog({ bytes: 256 * MIB, bytesPerPrincipal: 128 * MIB });
+		const host = await run(start, { log });
+		const wide = await token();
+		const client = await host.open(wide);
+		const [count, size] = [200, 64 * 1024];
+		const posted = await client.post(wide, call(7, "bulk", { count, size }));
+		await posted.count(1);
+		const first = posted.events[0]?.id;
+		await host.drop(client, posted);
+		await log.appended("200 done");
+		const before = log.written;
+
+		const resumed = await client.get(wide, first);
+		resumed.pause();
+		const written = await settled(() => log.written - before);
+		resumed.resume();
+
+		expect(written).toBeLessThan(count / 2);
+		expect(await resumed.closed).toBe("ended");
+		expect(told(resumed).map((line) => line.split(" ", 1)[0])).toEqual(
+			Array.from({ length: count + 2 }, (_, index) => `#${index + 1}`),
+		);
+		expect(resumed.events.slice(1, -1).every(({ data }) => data.length > size)).toBe(true);
+		expect(told(resumed).at(-1)).toBe("#202 7 = 200 done");
+	});
+}
+
+/** A number, once it has not grown for a while. */
+async function settled(read: () => number): Promise<number> {
+	for (;;) {
+		const before = read();
+		await new Promise((resolve) => setTimeout(resolve, 250));
+		if (before > 0 && read() === before) return before;
+	}
+}

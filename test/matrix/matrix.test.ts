@@ -1,0 +1,28 @@
+import { describe, expect, test } from "vitest";
+import { openCell, type Pair, type Replay } from "./cell.ts";
+import { hangs } from "./hangs.ts";
+import { type Scenario, scenarios } from "./scenarios.ts";
+
+const pairs: readonly Pair[] = [
+	{ server: "v1", client: "v1" },
+	{ server: "v1", client: "v2" },
+	{ server: "v2", client: "v1" },
+	{ server: "v2", client: "v2" },
+];
+const replays: readonly Replay[] = ["atomic", "prefix"];
+
+const cells = replays.flatMap((replay) => pairs.map((pair) => ({ ...pair, replay })));
+
+describe.concurrent.each(cells)("$server server, $client client, $replay", (pair) => {
+	test.each(scenarios)("$name", async (scenario: Scenario) => {
+		const cell = await openCell({ ...pair, ...scenario.options });
+		try {
+			const hung = await scenario.run(cell);
+			expect(hung === "hung").toBe(
+				hangs.some((one) => one.scenario === scenario.name && one.client === pair.client),
+			);
+		} finally {
+			await cell.close();
+		}
+	});
+});

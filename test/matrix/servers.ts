@@ -1,0 +1,136 @@
+import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
+import { McpServer as McpServerV1 } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { CreateMessageResultSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { McpServer as McpServerV2 } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import type { GuardedSession } from "../../src/hosts/endpoint.ts";
+import type { NodeTransport } from "../../src/hosts/sdk.ts";
+import { type Calls, progressText, type RunningCall } from "./calls.ts";
+
+export type Sdk = "v1" | "v2";
+
+/** What the SDKs give a tool of the call that it runs for, under one name each. */
+interface Request {
+	readonly id: RunningCall["id"];
+	readonly signal: AbortSignal;
+	readonly progressToken: string | number | undefined;
+	notify(method: string, params: object): Promise<void>;
+	ask(
+		method: "elicitation/create" | "sampling/createMessage",
+		params: object,
+		onprogress: ((update: { progress: number }) => void) | undefined,
+	): Promise<unknown>;
+	announce(text: string): Promise<void>;
+	readonly closeStream: (() => void) | undefined;
+}
+
+const TOOLS = ["search", "fetch"];
+const info = { name: "matrix", version: "1.0.0" };
+const capabilities = { capabilities: { logging: {} } };
+const inputSchema = { name: z.string() };
+
+/** Makes an MCP server of that SDK for a session, with the tools `search` and `fetch`, and ties its transport to it. */
+export async function connectServer(
+	sdk: Sdk,
+	session: GuardedSession<NodeTransport>,
+	calls: Calls,
+	json = false,
+): Promise<NodeTransport> {
+	return sdk === "v1" ? connectV1(session, calls, json) : connectV2(session, calls, json);
+}
+
+async function connectV1(
+	session: GuardedSession<NodeTransport>,
+	calls: Calls,
+	json: boolean,
+): Promise<NodeTransport> {
+	const server = new McpServerV1(info, capabilities);
+	for (const tool of TOOLS) {
+		server.registerTool(tool, { inputSchema }, async ({ name }, extra) => {
+			const { requestId, signal, _meta, sendNotification, sendRequest, closeSSEStream } = extra;
+			return run(calls, tool, name, {
+				id: requestId,
+				signal,
+				progressToken: _meta?.progressToken,
+				notify: (method, params) => sendNotification({ method, params } as never),
+				ask: (method, params, onprogress) =>
+					sendRequest(
+						{ method, params } as never,
+						method === "elicitation/create" ? ElicitResultSchema : CreateMessageResultSchema,
+						onprogress && { onprogress },
+					),
+				announce: (text) => server.sendLoggingMessage({ level: "info", data: text }),
+				closeStream: closeSSEStream,
+			});
+		});
+	}
+	server.server.onerror = ({ message }) => void calls.errors.push(message);
+	const options = { ...session.transportOptions, enableJsonResponse: json };
+	const transport = session.attach(new StreamableHTTPServerTransport(options));
+	// The SDK's own class does not fit its own interface under `exactOptionalPropertyTypes`.
+	await server.connect(transport as Transport);
+	return transport;
+}
+
+async function connectV2(
+	session: GuardedSession<NodeTransport>,
+	calls: Calls,
+	json: boolean,
+): Promise<NodeTransport> {
+	const server = new McpServerV2(info, capabilities);
+	for (const tool of TOOLS) {
+		server.registerTool(tool, { inputSchema: z.object(inputSchema) }, async ({ name }, { mcpReq, http }) =>
+			run(calls, tool, name, {
+				id: mcpReq.id,
+				signal: mcpReq.signal,
+				progressToken: mcpReq._meta?.progressToken,
+				notify: (method, params) => mcpReq.notify({ method, params: { ...params } }),
+				ask: (method, params, onprogress) =>
+					mcpReq.send({ method, params: { ...params } }, onprogress && { onprogress }),
+				announce: (text) => server.sendLoggingMessage({ level: "info", data: text }),
+				closeStream: http?.closeSSE,
+			}),
+		);
+	}
+	server.server.onerror = ({ message }) => void calls.errors.push(message);
+	const options = { ...session.transportOptions, enableJsonResponse: json };
+	const transport = session.attach(new NodeStreamableHTTPServerTransport(options));
+	await server.connect(transport);
+	return transport;
+}
+
+async function run(calls: Calls, tool: string, name: string, request: Request) {
+	const { id, signal, progressToken, notify, ask, announce, closeStream } = request;
+	const text = await calls.run({
+		name,
+		tool,
+		id,
+		signal,
+		async progress(step) {
+			const message = progressText({ tool, name }, step);
+			await notify("notifications/progress", { progressToken, progress: step, message });
+		},
+		async elicit(options) {
+			const requestedSchema = { type: "object", properties: { answer: { type: "string" } } };
+			const message = `${tool} ${name} asks`;
+			return ask(
+				"elicitation/create",
+				{ message, requestedSchema },
+				options && (({ progress }) => options.onprogress(progress)),
+			);
+		},
+		async sample() {
+			const content = { type: "text", text: `${tool} ${name} asks` };
+			return ask(
+				"sampling/createMessage",
+				{ messages: [{ role: "user", content }], maxTokens: 10 },
+				undefined,
+			);
+		},
+		announce,
+		closeStream: () => closeStream?.(),
+	});
+	return { content: [{ type: "text" as const, text }] };
+}
