@@ -31,7 +31,9 @@ async function collect(
 	body: ReadableStream<Uint8Array> | null,
 	frames: Frame[],
 ): Promise<"ended" | "broken"> {
-	const events = body?.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).pipeThrough(new EventSourceParserStream());
+	const events = body
+		?.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+		.pipeThrough(new EventSourceParserStream());
 	try {
 		for await (const { event, id, data } of events ?? []) frames.push({ event, id, data });
 		return "ended";

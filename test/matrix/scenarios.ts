@@ -142,10 +142,14 @@ async function narrowed(cell: Cell): Promise<readonly [Started, Started]> {
 	return [a, b];
 }
 
-/** How a narrow client is refused in stages, and where its cursor is then. */
-const refusals: Record<Replay, { readonly cursor: number; readonly lines: readonly string[] }> = {
+/** How a narrow client is refused in stages, where its cursor is then, and what it has been given. */
+const refusals: Record<
+	Replay,
+	{ readonly cursor: number; readonly lines: readonly string[]; readonly given: readonly string[] }
+> = {
 	atomic: {
 		cursor: 2,
+		given: ["search a 1", "error -32043 of a", "error -32043 of b"],
 		lines: [
 			"POST, wide, 200: 1, 2 search a 1; cut",
 			"GET after 2, narrow, 403",
@@ -154,6 +158,7 @@ const refusals: Record<Replay, { readonly cursor: number; readonly lines: readon
 	},
 	prefix: {
 		cursor: 3,
+		given: ["search a 1", "search a 2", "error -32043 of b", "error -32043 of a"],
 		lines: [
 			"POST, wide, 200: 1, 2 search a 1; cut",
 			"GET after 2, narrow, 200: 2, 3 search a 2, refusal; clean",
@@ -163,14 +168,20 @@ const refusals: Record<Replay, { readonly cursor: number; readonly lines: readon
 	},
 };
 
-/** What is after each number on the stream of `narrowed`. */
-const rest: Record<number, string> = {
-	2: "2, 3 search a 2, 4 fetch b 1, 5 fetch b result, 6 search a result; clean",
-	3: "3, 4 fetch b 1, 5 fetch b result, 6 search a result; clean",
+/** What is after each number on the stream of `narrowed`: on the wire, and for the client. */
+const rest: Record<number, { readonly line: string; readonly given: readonly string[] }> = {
+	2: {
+		line: "2, 3 search a 2, 4 fetch b 1, 5 fetch b result, 6 search a result; clean",
+		given: ["search a 2", "fetch b 1", "fetch b result", "search a result"],
+	},
+	3: {
+		line: "3, 4 fetch b 1, 5 fetch b result, 6 search a result; clean",
+		given: ["fetch b 1", "fetch b result", "search a result"],
+	},
 };
 
 async function expectRefused(cell: Cell, calls: readonly Started[]): Promise<void> {
-	const { cursor, lines } = refusals[cell.replay];
+	const { cursor, lines, given } = refusals[cell.replay];
 	for (const { ending } of calls) {
 		expect((await ending).error).toMatchObject({
 			code: -32043,
@@ -190,6 +201,7 @@ async function expectRefused(cell: Cell, calls: readonly Started[]): Promise<voi
 	expect(cell.client.cursor).toBe(cell.id(cursor));
 	await cell.resumes(lines.length - 1);
 	expect(cell.transcript()).toEqual(lines);
+	expect(cell.given()).toEqual(given);
 	expect(cell.wire.bytes).not.toContain("fetch b");
 }
 
@@ -216,7 +228,7 @@ const widerInTime: Scenario = {
 		await cell.resumes(lines.length - 1);
 		expect(cell.transcript()).toEqual([
 			...lines.slice(0, -1),
-			`GET after ${cursor}, wide, 200: ${rest[cursor]}`,
+			`GET after ${cursor}, wide, 200: ${rest[cursor]?.line}`,
 		]);
 		expect(cell.given()).toEqual([
 			"search a 1",
@@ -235,9 +247,12 @@ const narrowerAgain: Scenario = {
 	async run(cell) {
 		const calls = await narrowed(cell);
 		await expectRefused(cell, calls);
-		const { cursor, lines } = refusals[cell.replay];
+		const { cursor, lines, given } = refusals[cell.replay];
 		const again = cell.client.call("fetch", "b", { cursor: cell.client.cursor });
 		await cell.resumes(lines.length);
+		expect(cell.given().slice(given.length)).toEqual(
+			Array(2).fill(expect.stringMatching(/^error -32043 of /)),
+		);
 		expect(cell.transcript()).toEqual([...lines, ...lines.slice(-1)]);
 		expect(cell.client.cursor).toBe(cell.id(cursor));
 		expect(cell.wire.bytes).not.toContain("fetch b");
@@ -256,12 +271,13 @@ const widerByHand: Scenario = {
 	async run(cell) {
 		const calls = await narrowed(cell);
 		await expectRefused(cell, calls);
-		const { cursor, lines } = refusals[cell.replay];
+		const { cursor, lines, given } = refusals[cell.replay];
 		cell.token = "wide";
 		const again = cell.client.call("fetch", "b", { cursor: cell.client.cursor });
 		expect(await again).toEqual({ text: "fetch b result" });
 		await cell.resumes(lines.length);
-		expect(cell.transcript()).toEqual([...lines, `GET after ${cursor}, wide, 200: ${rest[cursor]}`]);
+		expect(cell.transcript()).toEqual([...lines, `GET after ${cursor}, wide, 200: ${rest[cursor]?.line}`]);
+		expect(cell.given()).toEqual([...given, ...(rest[cursor]?.given ?? [])]);
 		// Neither client tells the application of cursors on a stream that was taken up like this.
 		expect(cell.client.cursor).toBe(cell.id(cursor));
 		return undefined;
@@ -310,6 +326,7 @@ const evicted: Scenario = {
 		const told = "GET after 2, wide, 200: refusal, error -32043 of b; clean";
 		await cell.resumes(1);
 		expect(cell.transcript()).toEqual([DROPPED, told]);
+		expect(cell.given()).toEqual(["fetch b 1", "error -32043 of b"]);
 		expect(cell.client.cursor).toBe(cell.id(2));
 		expect(cell.wire.bytes).not.toContain("fetch b result");
 		// The session lives.
@@ -329,6 +346,7 @@ const strangerEnds: Scenario = {
 		await cell.expectHang(started.ending);
 		expect(cell.transcript()).toEqual([DROPPED, "GET after 2, stranger, 403", "GET after 2, stranger, 404"]);
 		expect(cell.client.cursor).toBe(cell.id(2));
+		expect(cell.given()).toEqual(["fetch b 1"]);
 		cell.token = "wide";
 		await expect(cell.client.ping()).rejects.toThrow("Session not found");
 		await expect(cell.client.resume(cell.client.cursor)).rejects.toThrow("Not Found");

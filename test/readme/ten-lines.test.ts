@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type AuthorizationServer, startAuthorizationServer } from "../../examples/fastify/authorization-server.ts";
+import {
+	type AuthorizationServer,
+	startAuthorizationServer,
+} from "../../examples/fastify/authorization-server.ts";
 import { freePort } from "../../examples/fastify/port.ts";
 
 const readme = readFileSync("README.md", "utf8");
@@ -66,7 +69,9 @@ afterAll(async () => {
 async function call(aud: string, tool: string): Promise<unknown> {
 	const token = await authorizationServer.mint({ sub: "alice", client_id: "cli", aud });
 	const client = new Client({ name: "reader", version: "1.0.0" });
-	await client.connect(new StreamableHTTPClientTransport(url, { authProvider: { token: async () => token } }));
+	await client.connect(
+		new StreamableHTTPClientTransport(url, { authProvider: { token: async () => token } }),
+	);
 	try {
 		return await client.callTool({ name: tool, arguments: {} });
 	} finally {
@@ -79,6 +84,8 @@ it("runs as printed: a token of the server calls its tools", async () => {
 });
 
 it("runs as printed: a token of one tool does not call the other", async () => {
-	expect(await call("https://mcp.example.com/tools/search", "search")).toMatchObject({ content: [{ text: "found" }] });
+	expect(await call("https://mcp.example.com/tools/search", "search")).toMatchObject({
+		content: [{ text: "found" }],
+	});
 	await expect(call("https://mcp.example.com/tools/search", "fetch")).rejects.toThrow("Insufficient scope");
 });

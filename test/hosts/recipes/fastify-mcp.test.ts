@@ -27,6 +27,10 @@ function createServer(gates: Gates) {
 			return { content: [{ type: "text", text: `the text of document ${id}` }] };
 		},
 	);
+	mcp.registerTool("announce", {}, () => {
+		mcp.sendToolListChanged();
+		return { content: [{ type: "text", text: "announced" }] };
+	});
 	return mcp.server;
 }
 

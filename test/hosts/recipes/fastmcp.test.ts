@@ -1,11 +1,14 @@
-import { beforeEach, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
-import type { Gates } from "../../../examples/fastify/gates.ts";
+import { createGates, type Gates } from "../../../examples/fastify/gates.ts";
 import { freePort } from "../../../examples/fastify/port.ts";
 import { createFastMcpHost, type Definition } from "../../../examples/fastmcp/host.ts";
 import { startFastMcp } from "../../../examples/fastmcp/inside.ts";
+import { call, headersOf, initialize, openSession, told } from "../support/client.ts";
+import { data, token, tokens } from "../support/host.ts";
+import { send } from "../support/http.ts";
 import { listen, silent, stop } from "../support/listen.ts";
-import { recipeSuite } from "./suite.ts";
+import { recipeSuite, type StartRecipe } from "./suite.ts";
 
 beforeEach(() => {
 	vi.spyOn(console, "log").mockReturnValue();
@@ -16,6 +19,13 @@ beforeEach(() => {
 function createTools(gates: Gates): Definition["tools"] {
 	return [
 		{ name: "search", execute: async () => "found" },
+		{
+			name: "log",
+			async execute(_, { log }) {
+				log.info("said");
+				return "logged";
+			},
+		},
 		{
 			name: "fetch",
 			parameters: z.object({ id: z.string() }),
@@ -29,7 +39,7 @@ function createTools(gates: Gates): Definition["tools"] {
 	];
 }
 
-recipeSuite("fastmcp under the guard", async (options, gates) => {
+const startUnderTheGuard: StartRecipe = async (options, gates) => {
 	const { listener, guard } = await createFastMcpHost(
 		{ ...options, logger: silent },
 		{
@@ -50,14 +60,58 @@ recipeSuite("fastmcp under the guard", async (options, gates) => {
 			await stop(server);
 		},
 	};
+};
+
+const startWithTheGuardInside: StartRecipe = async (options, gates) => {
+	const port = await freePort();
+	const server = await startFastMcp({ ...options, port }, (server) => server.addTools(createTools(gates)));
+	return { origin: `http://127.0.0.1:${port}`, close: () => server.stop() };
+};
+
+recipeSuite("fastmcp under the guard", startUnderTheGuard, { announces: false });
+recipeSuite("fastmcp with the guard inside", startWithTheGuardInside, {
+	primes: false,
+	announces: false,
+	refusesInside: true,
 });
 
-recipeSuite(
-	"fastmcp with the guard inside",
-	async (options, gates) => {
-		const port = await freePort();
-		const server = await startFastMcp({ ...options, port }, (server) => server.addTools(createTools(gates)));
-		return { origin: `http://127.0.0.1:${port}`, close: () => server.stop() };
-	},
-	{ primes: false, refusesInside: true },
-);
+describe("fastmcp with the guard inside", () => {
+	async function run(): Promise<string> {
+		const { origin, close } = await startWithTheGuardInside({ data, tokens }, createGates());
+		onTestFinished(close);
+		return origin;
+	}
+
+	test("opens no session of the legacy transport, whose messages nobody would be asked about", async () => {
+		const origin = await run();
+		const headers = { authorization: `Bearer ${await token()}` };
+
+		expect((await send(origin, { method: "GET", path: "/sse", headers })).status).toBe(404);
+	});
+
+	test("answers no browser", async () => {
+		const origin = await run();
+		const headers = { ...headersOf(await token()), origin: "https://app.example" };
+
+		const refused = await send(origin, { method: "POST", headers, body: JSON.stringify(initialize()) });
+
+		expect(refused.status).toBe(403);
+	});
+
+	test("what the server sends of its own has no id to resume from", async () => {
+		const origin = await run();
+		const owner = await token();
+		const client = await openSession(origin, owner);
+		const listening = await client.get(owner);
+		await client.post(owner, call(7, "log"));
+		await listening.count(1);
+
+		expect(told(listening)).toEqual(["- notifications/message"]);
+	});
+
+	test("replays no prefix", async () => {
+		const refused = startWithTheGuardInside({ data: { ...data, replay: "prefix" }, tokens }, createGates());
+
+		await expect(refused).rejects.toThrow("`replay` must be");
+	});
+});

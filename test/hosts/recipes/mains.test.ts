@@ -1,37 +1,42 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { call, openSession, told } from "../support/client.ts";
 
 const ready = z.object({ mcp: z.url(), token: z.string() });
+/** In the order of run-all.ts, with the newest revision that each speaks. */
+const recipes = [
+	["express", "2025-11-25"],
+	["hono", "2025-11-25"],
+	["mcp-proxy", "2025-11-25"],
+	["fastmcp", "2025-11-25"],
+	["mcp-lite", "2025-06-18"],
+	["fastify-mcp", "2025-11-25"],
+] as const;
 
-/** Runs a file of examples/, as its first line says; resolves with what it prints when it is there. */
-async function run(file: string, ...args: string[]): Promise<z.infer<typeof ready>> {
-	const child = spawn(process.execPath, ["--import", "tsx", `examples/${file}`, ...args], {
+const started: z.infer<typeof ready>[] = [];
+let child: ChildProcess;
+
+beforeAll(async () => {
+	child = spawn(process.execPath, ["--import", "tsx", "test/hosts/recipes/run-all.ts"], {
 		stdio: ["ignore", "pipe", "inherit"],
 	});
-	onTestFinished(async () => {
-		child.kill();
-		await once(child, "exit");
-	});
+	if (child.stdout === null) throw new Error("no output");
 	for await (const line of createInterface(child.stdout)) {
-		if (line.startsWith("{")) return ready.parse(JSON.parse(line));
+		if (line.startsWith("{")) started.push(ready.parse(JSON.parse(line)));
+		if (started.length === recipes.length) break;
 	}
-	throw new Error(`${file} has ended`);
-}
+});
 
-test.each([
-	["express/main.ts"],
-	["hono/main.ts"],
-	["mcp-proxy/main.ts"],
-	["fastmcp/main.ts"],
-	["fastmcp/main.ts", "inside"],
-	["mcp-lite/main.ts", undefined, "2025-06-18"],
-	["fastify-mcp/main.ts"],
-])("examples/%s %s runs", async (file, argument, version) => {
-	const { mcp, token } = await run(file, ...(argument === undefined ? [] : [argument]));
+afterAll(async () => {
+	child.kill();
+	await once(child, "exit");
+});
+
+test.each([...recipes.entries()])("%i: examples/%s/main.ts runs", async (index, [, version]) => {
+	const { mcp, token } = ready.parse(started[index]);
 
 	const client = await openSession(new URL(mcp).origin, token, version);
 	const posted = await client.post(token, call(7, "search", { query: "owls", pages: 0 }));

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { serve } from "@hono/node-server";
 import { McpServer } from "mcp-lite";
@@ -22,6 +23,12 @@ recipeSuite(
 					await context.progress?.({ progress: 1, message: "begun" });
 					await gates.pass("", "turn");
 					return { content: [{ type: "text", text: `the text of document ${id}` }] };
+				},
+			});
+			server.tool("announce", {
+				handler: () => {
+					server.tool(randomUUID(), { handler: () => ({ content: [] }) });
+					return { content: [{ type: "text", text: "announced" }] };
 				},
 			});
 			return server;

@@ -18,6 +18,10 @@ function createUpstream(gates: Gates): McpServer {
 		await gates.pass("", "turn");
 		return { content: [{ type: "text", text: `the text of document ${id}` }] };
 	});
+	server.registerTool("announce", {}, () => {
+		server.sendToolListChanged();
+		return { content: [{ type: "text", text: "announced" }] };
+	});
 	return server;
 }
 

@@ -11,7 +11,10 @@ export interface Recipe {
 	close(): Promise<void>;
 }
 
-/** Starts a recipe with two tools: `search`, and `fetch`, which reports that it has begun and waits at the gate `turn`. */
+/**
+ * Starts a recipe with three tools: `search`; `fetch`, which reports that it has begun and waits at the gate `turn`; and
+ * `announce`, after which the list of tools has changed.
+ */
 export type StartRecipe = (
 	options: { readonly data: PolicyData; readonly tokens: TokenVerifierOptions },
 	gates: Gates,
@@ -22,6 +25,8 @@ export interface RecipeTraits {
 	readonly version?: string;
 	/** How often a resume may drop before its first event. Default: as often as it likes. */
 	readonly primes?: boolean;
+	/** What the server sends of its own reaches the session's stream, and can be resumed. Default: true. */
+	readonly announces?: boolean;
 	/** A call that is refused has an error of its tool, not an HTTP status. Default: false. */
 	readonly refusesInside?: boolean;
 }
@@ -31,7 +36,8 @@ const fetchOwl = call(7, "fetch", { id: "owl" });
 
 /** What of the guard a recipe has, whatever the host. */
 export function recipeSuite(name: string, start: StartRecipe, traits: RecipeTraits = {}): void {
-	const { version = "2025-11-25", primes = version >= "2025-11-25", refusesInside = false } = traits;
+	const { version = "2025-11-25", announces = true, refusesInside = false } = traits;
+	const { primes = version >= "2025-11-25" } = traits;
 	const first = version >= "2025-11-25" ? ["#1 cursor"] : [];
 	const number = (index: number) => `#${first.length + index}`;
 
@@ -85,6 +91,52 @@ export function recipeSuite(name: string, start: StartRecipe, traits: RecipeTrai
 			expect(refused.headers).not.toHaveProperty("mcp-session-id");
 			expect(await listening.closed).toBe("cut");
 			expect((await client.post(before, call(8, "search"))).status).toBe(404);
+		});
+
+		test("the owner ends the session", async () => {
+			const { open } = await run();
+			const owner = await token();
+			const client = await open(owner);
+			const posted = await client.post(owner, fetchOwl);
+			await posted.count(first.length + 1);
+
+			expect((await client.delete(owner)).status).toBeLessThan(300);
+
+			expect(await posted.closed).toBe("cut");
+			expect((await client.get(owner, posted.cursor)).status).toBe(404);
+		});
+
+		test("a token that expires takes its open streams with it", async () => {
+			const { open, gates } = await run({ clock_skew: 0 });
+			const owner = await token();
+			const client = await open(owner);
+			const posted = await client.post(await token({ exp: Date.now() / 1000 + 1 }), fetchOwl);
+			await posted.count(first.length + 1);
+
+			expect(await posted.closed).toBe("cut");
+
+			gates.open("", "turn");
+			const resumed = await client.get(owner, posted.cursor);
+			expect(await resumed.closed).toBe("ended");
+			expect(told(resumed).at(-1)).toBe(`${number(2)} 7 = ${owl}`);
+		});
+
+		test.runIf(announces)("what the server sends of its own is resumed, too", async () => {
+			const { open } = await run();
+			const owner = await token();
+			const client = await open(owner);
+			const listening = await client.get(owner);
+			await (await client.post(owner, call(7, "announce"))).text();
+			await listening.count(first.length + 1);
+			await listening.drop();
+			await (await client.post(owner, call(8, "announce"))).text();
+
+			const resumed = await client.get(owner, listening.cursor);
+			await resumed.count(first.length + 1);
+
+			const changed = "notifications/tools/list_changed";
+			expect(told(listening)).toEqual([...first, `#2 ${changed}`]);
+			expect(told(resumed)).toEqual([...(primes ? ["#2 cursor"] : []), `#3 ${changed}`]);
 		});
 
 		test("a call is decided", async () => {

@@ -24,6 +24,7 @@ export const data: PolicyData = {
 		whoami: { aud: [], scope: [] },
 		announce: { aud: [], scope: [] },
 		bulk: { aud: [], scope: [] },
+		log: { aud: [], scope: [] },
 	},
 	coverage: { [SERVER]: [`${SERVER}/tools/*`] },
 };
