@@ -16,6 +16,7 @@ import {
 	type PolicyData,
 	type RequestId,
 	type ResumeDecision,
+	ResumeGuardError,
 	type SessionDecision,
 	type SessionInput,
 	type TokenVerifierOptions,
@@ -43,6 +44,8 @@ interface At {
 	answers: number;
 	/** A resume: the stream that goes on. */
 	stream?: string;
+	/** A stream that has been resumed: by whom. */
+	holder?: At;
 }
 
 const SESSION_NOT_FOUND = { code: -32001, message: "Session not found" };
@@ -53,7 +56,7 @@ const STRETCH = 64;
  * The guard inside of a host that asks `authenticate` about each request and has one event store for all sessions. It is
  * less than the guard around a host: see docs/hosts.md.
  *
- * @param resource the URL of the protected-resource metadata, for challenges
+ * @param metadata the URL of the protected-resource metadata, for challenges
  */
 export async function createGate(
 	data: PolicyData,
@@ -61,7 +64,7 @@ export async function createGate(
 	metadata: string,
 ): Promise<Gate> {
 	const guard = await createResumeGuard({ data });
-	// What is still running cannot be held back event by event: the transport writes it.
+	// The transport replays all there is.
 	if (guard.data.replay !== "atomic") throw new TypeError('`replay` must be "atomic"');
 	const verify = createTokenVerifier(tokens, guard.data);
 	const sessions = createMemorySessionStore();
@@ -107,24 +110,17 @@ export async function createGate(
 			const { token, scheme } = credentials;
 			return await verify(token, { method, url: `http://${headers.host}${url}`, headers, scheme });
 		} catch (error) {
-			const challenge = { "www-authenticate": `Bearer resource_metadata="${metadata}"` };
+			const isDown = error instanceof ResumeGuardError && error.code === "token_keys_unavailable";
+			const headers = { "www-authenticate": `Bearer resource_metadata="${metadata}"` };
 			const { message } = error as Error;
-			throw Response.json(rpcError({ code: -32043, message }), { status: 401, headers: challenge });
+			throw Response.json(rpcError({ code: -32043, message }), { status: isDown ? 503 : 401, headers });
 		}
 	}
 
 	async function decide(request: IncomingMessage, at: At): Promise<Response | undefined> {
 		const method = request.method as "GET" | "POST" | "DELETE";
 		const named = request.headers["mcp-session-id"] !== undefined;
-		const facts = {
-			request: {
-				method,
-				transport: "streamable-http",
-				session: at.session !== undefined ? "known" : named ? "unknown" : "none",
-			},
-			...(at.session !== undefined && { session: at.session }),
-			presented: at.claims,
-		} as const;
+		const facts = factsOf(at, method, named ? "unknown" : "none");
 		const cursor = request.headers["last-event-id"];
 		if (method !== "GET" || typeof cursor !== "string") {
 			// Its body is not to be seen here. The host refuses a POST without a session that is no `initialize`.
@@ -139,13 +135,16 @@ export async function createGate(
 				? ({ position: "unknown" } as const)
 				: await events.locate(at.key, cursor);
 		const stream = "stream" in located ? located.stream : undefined;
-		const running = stream === undefined ? undefined : posts.get(stream);
-		const pending = located.position === "retained" ? located.pending : [];
+		const post = posts.get(stream ?? "");
+		// Of a stream that has been forgotten here, nobody knows what still runs.
+		const isThere = located.position === "retained" && post !== undefined;
+		const position = located.position === "retained" && !isThere ? "evicted" : located.position;
+		const pending = isThere ? located.pending : [];
 		const decision = guard.resume({
 			...facts,
-			cursor: { last_event_id: cursor, position: located.position },
+			cursor: { last_event_id: cursor, position },
 			pending: pending.map(({ id, label }) => ({ id, ...label })),
-			open: running === undefined ? [] : openOf(running),
+			open: post === undefined || post.answers >= post.calls.length ? [] : post.calls,
 		});
 		if (decision.outcome === "proceed" && stream !== undefined) {
 			at.stream = stream;
@@ -180,7 +179,7 @@ export async function createGate(
 		if (at.key !== undefined || id === undefined) return;
 		const record = {
 			key: keyOf(id),
-			binding: bindingOf(at.claims),
+			binding: at.claims as Binding,
 			transport: "streamable-http",
 			opened_at: Date.now() / 1000,
 		} as const;
@@ -217,12 +216,7 @@ export async function createGate(
 
 		onToolCall({ toolName }) {
 			const at = current.getStore();
-			const decision = guard.call({
-				request: { method: "POST", transport: "streamable-http", session: "known" },
-				...(at?.session !== undefined && { session: at.session }),
-				...(at?.claims !== undefined && { presented: at.claims }),
-				tool: toolName,
-			});
+			const decision = guard.call({ ...factsOf(at, "POST", "unknown"), tool: toolName });
 			// The tool's error, since its response has begun.
 			if (decision.outcome !== "proceed") throw new UserError(errorOf(decision).message, { ...decision });
 			at?.calls?.push(decision.label);
@@ -238,18 +232,27 @@ export async function createGate(
 				if (at.key === undefined || !posts.has(stream)) return NO_ID;
 				const answered = "id" in message && !("method" in message) ? message.id : undefined;
 				if (answered !== undefined) at.answers += 1;
+				const label = labelOf(at);
 				const id = await events.append(at.key, stream, {
 					message: JSON.stringify(message),
-					label: labelOf(at),
+					label,
 					...(answered !== undefined && { request_id: answered }),
 				});
 				await events.markWritten(at.key, id);
+				// The transport writes it to whoever holds the stream.
+				const { holder } = at;
+				const event = { event_id: id, ...label };
+				const decision = holder && guard.delivery({ ...factsOf(holder, "GET", "unknown"), event });
+				if (decision !== undefined && decision.outcome !== "proceed") holder?.socket.destroy();
 				return id;
 			},
 
 			async replayEventsAfter(lastEventId, { send }) {
-				const { key, stream } = current.getStore() ?? {};
-				if (key === undefined || stream === undefined) throw new Error("a resume that nobody has decided");
+				const at = current.getStore() as At | undefined;
+				const { key, stream = "" } = at ?? {};
+				const post = posts.get(stream);
+				if (key === undefined || post === undefined) throw new Error("a resume that nobody has decided");
+				if (at !== undefined) post.holder = at;
 				let after = lastEventId;
 				for (;;) {
 					const stretch = await events.read(key, stream, after, STRETCH);
@@ -276,16 +279,22 @@ function keyOf(id: string): string {
 	return createHash("sha256").update(id).digest("base64url");
 }
 
-/** What a session is opened with, in the form of the session store. */
-function bindingOf({ iss, sub, client_id, aud, scope, cnf }: Claims): Binding {
+/** What the guard is asked with; `otherwise` is how the session is named where it is not known. */
+function factsOf(
+	at: Partial<At> | undefined,
+	method: "GET" | "POST" | "DELETE",
+	otherwise: "unknown" | "none",
+) {
+	const { session, claims } = at ?? {};
 	return {
-		iss: String(iss),
-		sub: String(sub),
-		client_id: String(client_id),
-		aud: [aud].flat().map(String),
-		scope: typeof scope === "string" ? scope.split(" ").filter(Boolean) : [],
-		...(typeof cnf === "object" && cnf !== null && { cnf: { ...cnf } }),
-	};
+		request: {
+			method,
+			transport: "streamable-http",
+			session: session === undefined ? otherwise : "known",
+		},
+		...(session !== undefined && { session }),
+		...(claims !== undefined && { presented: claims }),
+	} as const;
 }
 
 /** Of several calls on one stream, nobody can tell whose an event is: it needs what all of them need. */
@@ -294,10 +303,6 @@ function labelOf({ calls }: At): Label {
 	if (only !== undefined && others.length === 0) return only;
 	const union = (needs: (label: Label) => readonly string[]) => [...new Set(calls.flatMap(needs))];
 	return { aud: union(({ aud }) => aud), scope: union(({ scope }) => scope) };
-}
-
-function openOf(at: At): Label[] {
-	return at.answers < at.calls.length ? at.calls : [];
 }
 
 function errorOf(decision: { outcome: string; code: string }) {

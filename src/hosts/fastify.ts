@@ -103,6 +103,10 @@ export const resumeGuard = fp(
 			}
 		}
 
+		app.addHook("onRoute", (route) => {
+			if (guarded.has(route.url)) route.logSerializers = { ...route.logSerializers, req: withoutQuery };
+		});
+
 		app.addHook("onRequest", async (request, reply) => {
 			if (!guarded.has(request.routeOptions.url ?? "")) return;
 			const { refused, headers } = endpoint.checkOrigin(headersOf(request.headers));
@@ -177,7 +181,7 @@ export const resumeGuard = fp(
 				const incoming = { ...incomingOf(request), transport: "sse" } as const;
 				await respond(request, reply, await endpoint.openSse(incoming, messagesUrl, sse.connect));
 			});
-			app.post(messagesPath, { logSerializers: { req: withoutSessionId } }, async (request, reply) => {
+			app.post(messagesPath, async (request, reply) => {
 				const incoming = incomingOf(request);
 				const named = querySessionId(incoming.headers, new URL(request.url, "http://host"));
 				const answer =
@@ -199,9 +203,9 @@ export const resumeGuard = fp(
 
 export default resumeGuard;
 
-// The session id is in the URL there, and as good as a token.
-function withoutSessionId({ method, url, host, ip }: FastifyRequest): object {
-	return { method, url: url.replace(/([?&]sessionId=)[^&]*/g, "$1…"), host, remoteAddress: ip };
+// A query of these paths has a session id in it, or by a client's mistake a token.
+function withoutQuery({ method, url, host, ip }: FastifyRequest): object {
+	return { method, url: url.replace(/\?.*/, "?…"), host, remoteAddress: ip };
 }
 
 function send(reply: FastifyReply, { status, headers, body }: WholeAnswer): FastifyReply {

@@ -29,8 +29,9 @@ export function logTo(logger: Logger): EndpointLog {
 function logDecision(logger: Logger, { decision, ...facts }: DecisionRecord): void {
 	const { outcome, code, drift } = decision;
 	const held = "held" in decision ? decision.held : undefined;
+	const delivered = "deliver" in decision && decision.deliver > 0 ? { deliver: decision.deliver } : undefined;
 	const entry = {
-		mcp: { ...facts, outcome, code, ...(drift.length > 0 && { drift }), ...(held && { held }) },
+		mcp: { ...facts, outcome, code, ...delivered, ...(drift.length > 0 && { drift }), ...(held && { held }) },
 	};
 	if (outcome === "proceed") logger.debug(entry, "mcp proceed");
 	else if (decision.session === "end" || code === "principal_drift")

@@ -96,9 +96,9 @@ export function createEventStore(ground: Ground, session: LiveSession): SdkEvent
 
 	return {
 		async storeEvent(streamId, message) {
-			if (streamId === GET_STREAM) return emit(ground, session, { message, post: undefined });
-			const post = postOfStream(streamId, message);
 			const { call, post: context } = running.getStore() ?? {};
+			if (streamId === GET_STREAM) return emit(ground, session, { message, post: undefined, context });
+			const post = postOfStream(streamId, message);
 			const id = await emit(ground, session, { message, post, call, context });
 			if (post.calls.length > 0 && !session.posts.has(post)) posts.delete(streamId);
 			return id;

@@ -1,7 +1,7 @@
 import { ResumeGuardError } from "../errors.ts";
 import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
-import { readEmitted } from "../wire/messages.ts";
+import { asksClient, isPriming, readEmitted } from "../wire/messages.ts";
 import { type Ground, settle } from "./ground.ts";
 import { breakOff, type LivePost, type LiveSession, unionOf } from "./live.ts";
 
@@ -55,7 +55,7 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 	const call = answered ?? emitted.call ?? onlyCall(post);
 	const stream = post?.stream ?? session.getStream;
 	const isCertain = answered !== undefined || (post !== undefined && emitted.context === post);
-	const label = labelOf(ground, session, post, call, isCertain);
+	const label = post === undefined ? sessionLabel(ground, emitted) : labelOf(session, post, call, isCertain);
 	const event = {
 		message: JSON.stringify(message),
 		label,
@@ -71,11 +71,8 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 	});
 	if (post !== undefined) {
 		post.hasEmitted = true;
-		await decideWriting(ground, session, post, {
-			id,
-			label,
-			...(call !== undefined && { request_id: call }),
-		});
+		const header = { id, label, ...(call !== undefined && { request_id: call }) };
+		await decideWriting(ground, session, post, header, isPriming(message));
 		if (answered !== undefined && (await isFinished(ground, session, post))) retire(session, post);
 	}
 	return id;
@@ -87,13 +84,14 @@ async function decideWriting(
 	session: LiveSession,
 	post: LivePost,
 	event: { id: string; label: Label; request_id?: RequestId },
+	isEmpty: boolean,
 ): Promise<void> {
 	const { events } = ground;
 	const { response } = post;
 	if (response === undefined || !response.isOpen()) return;
 	if ((await events.holder(session.key, post.stream)) !== post.holder) return response.cut();
-	const decision = post.deliver(event);
-	if (decision.outcome === "proceed") {
+	const decision = isEmpty ? undefined : post.deliver(event);
+	if (decision === undefined || decision.outcome === "proceed") {
 		await events.markWritten(session.key, event.id);
 		post.hasCursor = true;
 		return;
@@ -113,16 +111,24 @@ function onlyCall(post: LivePost | undefined): RequestId | undefined {
  * to the stream of a later call of the same id: if the context does not say which, it needs what all of that id need.
  */
 function labelOf(
-	{ guard }: Ground,
 	session: LiveSession,
-	post: LivePost | undefined,
+	post: LivePost,
 	call: RequestId | undefined,
 	isCertain: boolean,
 ): Label {
-	if (post === undefined) return guard.data.session_need;
 	const known = post.calls.find(({ request_id }) => request_id === call);
 	if (known !== undefined) return isCertain ? known.label : widened(known.label, namesakes(session, known));
 	return post.calls.length > 0 ? unionOf(post.calls.map(({ label }) => label)) : session.everything;
+}
+
+/**
+ * On the session's own stream: what session-level messages need. A question to the client also needs what the POST needs
+ * that it was asked within: the SDKs do not say for which call it is, and the answer goes into that call.
+ */
+function sessionLabel({ guard }: Ground, { message, context }: Emitted): Label {
+	const need = guard.data.session_need;
+	if (context === undefined || !asksClient(message)) return need;
+	return unionOf([need, ...context.calls.map(({ label }) => label)]);
 }
 
 /** Labels of the calls of that id. */

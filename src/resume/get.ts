@@ -10,11 +10,11 @@ import {
 	protocolVersion,
 	takesEmptyEvents,
 } from "../wire/headers.ts";
-import { errorAnswer, refusalAnswer, refusalError } from "../wire/refusal.ts";
-import { errorFrame, messageFrame } from "../wire/sse.ts";
+import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
+import { errorFrame } from "../wire/sse.ts";
 import { acknowledge, createDeliver } from "./delivery.ts";
 import { type Found, findSession, type Ground, getStreamOf, type Incoming, settle } from "./ground.ts";
-import { type Pump, pumpAll, pumpPrefix } from "./pump.ts";
+import { failedFrames, type Pump, pumpAll, pumpPrefix } from "./pump.ts";
 
 /** A JSON-RPC error that no guard decided (as the MCP SDKs answer). */
 const PLAIN_ERROR = -32000;
@@ -89,7 +89,7 @@ async function resume(ground: Ground, found: Found, cursor: string, primes: bool
 		if (decision.outcome === "reauthorize") {
 			const pump = pumpOf(ground, found, requireRecord(found).key, location.stream, cursor, primes);
 			return decision.deliver > 0
-				? streamPrefix(pump, decision.deliver, decision)
+				? streamPrefix(pump, decision, waitingFor(location))
 				: refuseInStages(pump, decision, waitingFor(location));
 		}
 	}
@@ -127,9 +127,8 @@ function streamAll(pump: Pump): StreamAnswer {
 	return { status: 200, headers: sseHeaders, stream: (sink) => pumpAll(pump, sink) };
 }
 
-function streamPrefix(pump: Pump, count: number, decision: ResumeDecision): StreamAnswer {
-	const reason = JSON.stringify(decision);
-	return { status: 200, headers: sseHeaders, stream: (sink) => pumpPrefix(pump, count, reason, sink) };
+function streamPrefix(pump: Pump, decision: Reauthorize, waiting: readonly RequestId[]): StreamAnswer {
+	return { status: 200, headers: sseHeaders, stream: (sink) => pumpPrefix(pump, decision, waiting, sink) };
 }
 
 type Reauthorize = Extract<ResumeDecision, { outcome: "reauthorize" }>;
@@ -159,22 +158,18 @@ function rightsOf({ facts: { presented } }: Found): unknown {
 	return read !== undefined && "value" in read ? [read.value.aud, read.value.scope] : [];
 }
 
-// Without ids: an id would move the client's cursor past what it does not have. Not even the cursor itself: a client that
-// takes an error for no response (SDK v1) would ask for it again and again, and take the stream from a later resume.
+// Not even the cursor itself is an id in this answer: a client that takes an error for no response (SDK v1) would ask for
+// it again and again, and take the stream from a later resume.
 function failCalls(
 	decision: Extract<ResumeDecision, { outcome: "reauthorize" | "reissue" }>,
 	waiting: readonly RequestId[],
 ): StreamAnswer {
-	const error = refusalError(decision);
-	const frames = [
-		errorFrame(JSON.stringify(decision)),
-		...waiting.map((id) => messageFrame(JSON.stringify({ jsonrpc: "2.0", id, error }))),
-	];
+	const frames = errorFrame(JSON.stringify(decision)) + failedFrames(decision, waiting);
 	return {
 		status: 200,
 		headers: sseHeaders,
 		async stream(sink) {
-			await sink.write(frames.join(""));
+			await sink.write(frames);
 			sink.end();
 		},
 	};

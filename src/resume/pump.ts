@@ -1,4 +1,7 @@
+import type { RequestId, ResumeDecision } from "../generated/types.ts";
 import type { Sink } from "../wire/answer.ts";
+import { readEmitted } from "../wire/messages.ts";
+import { type Refused, refusalError } from "../wire/refusal.ts";
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
 import { type Deliver, millisecondsToExpiry } from "./delivery.ts";
 import { type Found, type Ground, newName, settle } from "./ground.ts";
@@ -73,9 +76,19 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	}
 }
 
-/** Sends the first `count` pending events and then why it is no more; the client's next GET is answered. */
-export async function pumpPrefix(pump: Pump, count: number, reason: string, sink: Sink): Promise<void> {
+/**
+ * Sends the pending events that `decision` lets out, and then why it is no more; the client's next GET is answered. A
+ * client that has had a response on a stream does not come back to it: then the calls of it that still wait are failed.
+ */
+export async function pumpPrefix(
+	pump: Pump,
+	decision: Extract<ResumeDecision, { outcome: "reauthorize" }>,
+	waiting: readonly RequestId[],
+	sink: Sink,
+): Promise<void> {
 	const { ground, key, stream } = pump;
+	const { deliver: count } = decision;
+	const answered = new Set<RequestId>();
 	if (pump.primes) await sink.write(cursorFrame(pump.cursor));
 	let at = pump.cursor;
 	for (let sent = 0; sent < count; ) {
@@ -85,12 +98,23 @@ export async function pumpPrefix(pump: Pump, count: number, reason: string, sink
 			if (sink.closed.aborted || !(await mayGoOut(pump, event))) return sink.cut();
 			await ground.events.markWritten(key, event.id);
 			await sink.write(messageFrame(event.message, event.id));
+			const { response } = readEmitted(JSON.parse(event.message));
+			if (response !== undefined) answered.add(response);
 			at = event.id;
 			sent += 1;
 		}
 	}
-	await sink.write(retryFrame(RETRY_MS) + errorFrame(reason));
+	const failed = answered.size === 0 ? [] : waiting.filter((id) => !answered.has(id));
+	await sink.write(
+		retryFrame(RETRY_MS) + errorFrame(JSON.stringify(decision)) + failedFrames(decision, failed),
+	);
 	sink.end();
+}
+
+/** A JSON-RPC error for each call. Without ids: an id would move the client's cursor past what it does not have. */
+export function failedFrames(decision: Refused, calls: readonly RequestId[]): string {
+	const error = refusalError(decision);
+	return calls.map((id) => messageFrame(JSON.stringify({ jsonrpc: "2.0", id, error }))).join("");
 }
 
 async function mayGoOut({ ground, key, deliver }: Pump, event: Parameters<Deliver>[0]): Promise<boolean> {

@@ -96,6 +96,19 @@ export function readEmitted(message: unknown): ServerMessage {
 	return { references: [answerReference(id), ...(isRequestId(token) ? [progressReference(token)] : [])] };
 }
 
+/** Whether a message of the server's that names no call may still tell of one: a question to the client, a log line. */
+export function asksClient(message: unknown): boolean {
+	if (!isObject(message)) return false;
+	return isRequestId(message.id)
+		? typeof message.method === "string"
+		: message.method === "notifications/message";
+}
+
+/** Whether a message primes a stream (MCP 2025-11-25) and is none. */
+export function isPriming(message: unknown): boolean {
+	return isObject(message) && Object.keys(message).length === 0;
+}
+
 /** A response to tools/list. */
 export interface ToolList {
 	readonly id: RequestId;

@@ -27,6 +27,8 @@ export interface CellOptions extends Pair {
 	readonly replay: Replay;
 	readonly data?: Partial<PolicyData>;
 	readonly limits?: Partial<EventLogLimits>;
+	/** The client (of v2) gets itself a wide token when it is told that its own is not valid any more. */
+	readonly refreshes?: boolean;
 }
 
 /** A call as both ends see it. */
@@ -45,8 +47,8 @@ export interface Cell {
 	readonly events: MemoryEventLog;
 	readonly recorder: Recorder;
 	readonly wire: Wire;
-	/** The token that the client's requests go out with. */
-	token: TokenName;
+	/** Requests of the client's go out with that token from now on. */
+	use(token: TokenName): void;
 	/** Makes calls `[tool, name]` in one POST; resolves when they run and the client has its first cursor. */
 	start(...calls: readonly (readonly [tool: string, name: string])[]): Promise<Started[]>;
 	/** Resolves when the client has got the event of that number on the calls' stream. */
@@ -57,8 +59,8 @@ export interface Cell {
 	comeBack(token: TokenName): void;
 	/** What the application does when the client's GET has been refused with 403, before the client tries again. */
 	onRefusal: () => void;
-	/** The first `count` answers to GETs after a cursor of the calls' stream, from the `since`th on, once they have ended. */
-	resumes(count: number, since?: number): Promise<Exchange[]>;
+	/** Resolves when the first `count` GETs with a cursor of the calls' stream have been answered to the end. */
+	resumes(count: number): Promise<void>;
 	/** What came over the calls' stream, a line for each request: who asked, and what came. */
 	transcript(): string[];
 	/** The id of the event of that number on the calls' stream. */
@@ -96,7 +98,12 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 	const recorder = createRecorder(tokens.wide, {
 		onAnswer: ({ method, status }) => method === "GET" && status === 403 && cell.onRefusal(),
 	});
-	const client = await connectClient(options.client, new URL(`http://127.0.0.1:${wire.port}/mcp`), recorder);
+	const client = await connectClient(
+		options.client,
+		new URL(`http://127.0.0.1:${wire.port}/mcp`),
+		recorder,
+		options.refreshes === true ? () => cell.use("wide") : undefined,
+	);
 	// The session's own stream; from here on all requests are about calls.
 	await recorder.until(() => recorder.exchanges.some(({ method, text }) => method === "GET" && text !== ""));
 	const since = recorder.exchanges.length;
@@ -134,7 +141,6 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 	}
 
 	const gets = () => recorder.exchanges.slice(since).filter((one) => one.method === "GET" && isOnStream(one));
-	let token: TokenName = "wide";
 
 	const cell: Cell = {
 		onRefusal: () => undefined,
@@ -144,19 +150,17 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 		events,
 		recorder,
 		wire,
-		get token() {
-			return token;
-		},
-		set token(name) {
-			token = name;
+		use(name) {
 			recorder.token = tokens[name];
 		},
 		async start(...named) {
+			const before = client.cursor;
 			if (named.length > 1) client.sendTogether(named.length);
 			const endings = named.map(([tool, name]) => client.call(tool, name));
 			const running = await Promise.all(named.map(([, name]) => host.calls.running(name)));
 			calls.push(...running);
-			await vi.waitFor(() => expect(client.cursor).not.toBe(""));
+			await vi.waitFor(() => expect(client.cursor).not.toBe(before));
+			// The first event has the number 1.
 			stream = client.cursor.slice(0, -1);
 			return running.map((one, index) => ({
 				running: one,
@@ -170,13 +174,12 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 			await wire.cut(stream);
 		},
 		comeBack(name) {
-			cell.token = name;
+			cell.use(name);
 			recorder.line = "up";
 		},
-		async resumes(count, from = 0) {
-			const those = () => gets().slice(from, from + count);
-			await recorder.until(() => those().length === count && those().every(({ end }) => end !== "open"));
-			return those();
+		async resumes(count) {
+			const first = () => gets().slice(0, count);
+			await recorder.until(() => first().length === count && first().every(({ end }) => end !== "open"));
 		},
 		transcript: () => recorder.exchanges.slice(since).filter(isOnStream).map(line),
 		id: (n) => `${stream}${n}`,

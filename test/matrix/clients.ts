@@ -50,7 +50,13 @@ const reconnectionOptions = {
 };
 const TIMEOUT = 60_000;
 
-export async function connectClient(sdk: Sdk, url: URL, { fetch }: Recorder): Promise<TestClient> {
+/** `refresh`: what a client of v2 does at a 401 before it asks once more. Without it, it has nothing to do it with. */
+export async function connectClient(
+	sdk: Sdk,
+	url: URL,
+	{ fetch }: Recorder,
+	refresh?: () => void,
+): Promise<TestClient> {
 	const options = { fetch, reconnectionOptions };
 	if (sdk === "v1") {
 		const transport = new TransportV1(url, options);
@@ -59,7 +65,8 @@ export async function connectClient(sdk: Sdk, url: URL, { fetch }: Recorder): Pr
 		await client.connect(transport as Transport);
 		return wrap(client, transport, (params, request) => client.callTool(params, undefined, request));
 	}
-	const transport = new TransportV2(url, options);
+	const authProvider = { token: async () => undefined, onUnauthorized: async () => refresh?.() };
+	const transport = new TransportV2(url, refresh === undefined ? options : { ...options, authProvider });
 	const client = new ClientV2(info);
 	await client.connect(transport);
 	return wrap(client, transport, (params, request) => client.callTool(params, request));

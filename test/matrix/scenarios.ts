@@ -1,9 +1,12 @@
 import { expect, vi } from "vitest";
 import type { Cell, CellOptions, Replay, Started } from "./cell.ts";
+import type { Sdk } from "./servers.ts";
 
 export interface Scenario {
 	readonly name: string;
-	readonly options?: Pick<CellOptions, "data" | "limits">;
+	readonly options?: Pick<CellOptions, "data" | "limits" | "refreshes">;
+	/** Default: of both. */
+	readonly clients?: readonly Sdk[];
 	/** Plays it and asserts what came; resolves with whether a call of a stock client had to hang. */
 	run(cell: Cell): Promise<"hung" | undefined>;
 }
@@ -219,7 +222,7 @@ const widerInTime: Scenario = {
 	async run(cell) {
 		cell.onRefusal = () => {
 			expect(cell.wire.bytes).not.toContain("fetch b");
-			cell.token = "wide";
+			cell.use("wide");
 		};
 		const [a, b] = await narrowed(cell);
 		expect(await b.ending).toEqual({ text: "fetch b result" });
@@ -272,7 +275,7 @@ const widerByHand: Scenario = {
 		const calls = await narrowed(cell);
 		await expectRefused(cell, calls);
 		const { cursor, lines, given } = refusals[cell.replay];
-		cell.token = "wide";
+		cell.use("wide");
 		const again = cell.client.call("fetch", "b", { cursor: cell.client.cursor });
 		expect(await again).toEqual({ text: "fetch b result" });
 		await cell.resumes(lines.length);
@@ -297,13 +300,34 @@ const expired: Scenario = {
 		expect(cell.wire.bytes).not.toContain("fetch b result");
 
 		// The application has a new one.
-		cell.token = "wide";
+		cell.use("wide");
 		await cell.client.resume(cell.client.cursor);
 		await expectWhole(cell, started, 3);
 		await cell.resumes(3);
 		expect(cell.transcript()).toEqual([...refused, "GET after 2, wide, 200: 2, 3 fetch b result; clean"]);
 		expect(cell.given()).toEqual(["fetch b 1", "fetch b result"]);
 		return "hung";
+	},
+};
+
+const refreshed: Scenario = {
+	name: "an expired token that the client refreshes",
+	// A client of v1 asks again without its cursor.
+	clients: ["v2"],
+	options: { refreshes: true },
+	async run(cell) {
+		const started = await dropped(cell);
+		await finish(cell, started);
+		cell.comeBack("expired");
+		await expectWhole(cell, started, 3);
+		await cell.resumes(2);
+		expect(cell.transcript()).toEqual([
+			DROPPED,
+			"GET after 2, expired, 401",
+			"GET after 2, wide, 200: 2, 3 fetch b result; clean",
+		]);
+		expect(cell.given()).toEqual(["fetch b 1", "fetch b result"]);
+		return undefined;
 	},
 };
 
@@ -347,7 +371,7 @@ const strangerEnds: Scenario = {
 		expect(cell.transcript()).toEqual([DROPPED, "GET after 2, stranger, 403", "GET after 2, stranger, 404"]);
 		expect(cell.client.cursor).toBe(cell.id(2));
 		expect(cell.given()).toEqual(["fetch b 1"]);
-		cell.token = "wide";
+		cell.use("wide");
 		await expect(cell.client.ping()).rejects.toThrow("Session not found");
 		await expect(cell.client.resume(cell.client.cursor)).rejects.toThrow("Not Found");
 		expect(cell.wire.bytes).not.toContain("fetch b result");
@@ -369,7 +393,7 @@ const strangerKept: Scenario = {
 		expect(cell.wire.bytes).not.toContain("fetch b result");
 
 		// The owner is back.
-		cell.token = "wide";
+		cell.use("wide");
 		await cell.client.resume(cell.client.cursor);
 		await expectWhole(cell, started, 3);
 		await cell.resumes(3);
@@ -390,6 +414,7 @@ export const scenarios: readonly Scenario[] = [
 	widerInTime,
 	widerByHand,
 	expired,
+	refreshed,
 	evicted,
 	strangerEnds,
 	strangerKept,
