@@ -104,10 +104,10 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 			expect(priming).not.toHaveProperty("request_id");
 		});
 
-		test("of what is for no call are the session's, also in the context of one", async () => {
+		test("of a log line that names no call are the session's, also in the context of a call", async () => {
 			const a = await call(1, "fetch", "a");
 			await a.running.inContext(() => a.running.announce("news"));
-			expect(stored("news")).toMatchObject([{ label: NOTHING }]);
+			expect(stored("news").map(({ label }) => label)).toEqual([NOTHING]);
 			expect(stored("news")[0]).not.toHaveProperty("request_id");
 			expect(a.response.text).not.toContain("news");
 		});
@@ -221,6 +221,17 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 				expect(await response.has(2)).toMatchObject([{}, { id: 0, result: {} }]);
 			},
 		);
+
+		test("that names no call is answered by who may have the call that it is asked in", async () => {
+			const own = await session.get();
+			const { running } = await call(0, "fetch", "a");
+			const answer = running.inContext(() => running.elicitAside());
+			const [request] = (await own.has(1)) as [{ id: number }];
+			expect((await session.post(answerTo(request.id, accepted), { token: narrow })).status).toBe(403);
+			expect(await settled(answer)).toBe(false);
+			expect((await session.post(answerTo(request.id, accepted))).status).toBe(202);
+			expect(await answer).toMatchObject(accepted);
+		});
 
 		test("is answered once", async () => {
 			const { answer, request } = await asked("elicit");

@@ -12,6 +12,8 @@ export interface RunningCall {
 	progress(step: number): Promise<void>;
 	/** Asks the client's user, on the call's stream; resolves with what the client answers. */
 	elicit(options?: { readonly onprogress: (progress: number) => void }): Promise<unknown>;
+	/** Asks the client's user without saying for which call: on the session's own stream. */
+	elicitAside(): Promise<unknown>;
 	/** Asks the client's model, on the call's stream. */
 	sample(): Promise<unknown>;
 	/** Sends a notification that says of no call that it is for it. */

@@ -11,6 +11,11 @@ import { type Calls, progressText, type RunningCall } from "./calls.ts";
 
 export type Sdk = "v1" | "v2";
 
+interface Elicitation {
+	readonly message: string;
+	readonly requestedSchema: { type: "object"; properties: { answer: { type: "string" } } };
+}
+
 /** What the SDKs give a tool of the call that it runs for, under one name each. */
 interface Request {
 	readonly id: RunningCall["id"];
@@ -23,6 +28,7 @@ interface Request {
 		onprogress: ((update: { progress: number }) => void) | undefined,
 	): Promise<unknown>;
 	announce(text: string): Promise<void>;
+	askAside(params: Elicitation): Promise<unknown>;
 	readonly closeStream: (() => void) | undefined;
 }
 
@@ -62,6 +68,7 @@ async function connectV1(
 						onprogress && { onprogress },
 					),
 				announce: (text) => server.sendLoggingMessage({ level: "info", data: text }),
+				askAside: (params) => server.server.elicitInput(params),
 				closeStream: closeSSEStream,
 			});
 		});
@@ -90,6 +97,7 @@ async function connectV2(
 				ask: (method, params, onprogress) =>
 					mcpReq.send({ method, params: { ...params } }, onprogress && { onprogress }),
 				announce: (text) => server.sendLoggingMessage({ level: "info", data: text }),
+				askAside: (params) => server.server.elicitInput(params),
 				closeStream: http?.closeSSE,
 			}),
 		);
@@ -102,7 +110,11 @@ async function connectV2(
 }
 
 async function run(calls: Calls, tool: string, name: string, request: Request) {
-	const { id, signal, progressToken, notify, ask, announce, closeStream } = request;
+	const { id, signal, progressToken, notify, ask, announce, askAside, closeStream } = request;
+	const elicitation: Elicitation = {
+		message: `${tool} ${name} asks`,
+		requestedSchema: { type: "object", properties: { answer: { type: "string" } } },
+	};
 	const text = await calls.run({
 		name,
 		tool,
@@ -112,15 +124,9 @@ async function run(calls: Calls, tool: string, name: string, request: Request) {
 			const message = progressText({ tool, name }, step);
 			await notify("notifications/progress", { progressToken, progress: step, message });
 		},
-		async elicit(options) {
-			const requestedSchema = { type: "object", properties: { answer: { type: "string" } } };
-			const message = `${tool} ${name} asks`;
-			return ask(
-				"elicitation/create",
-				{ message, requestedSchema },
-				options && (({ progress }) => options.onprogress(progress)),
-			);
-		},
+		elicit: (options) =>
+			ask("elicitation/create", elicitation, options && (({ progress }) => options.onprogress(progress))),
+		elicitAside: () => askAside(elicitation),
 		async sample() {
 			const content = { type: "text", text: `${tool} ${name} asks` };
 			return ask(
