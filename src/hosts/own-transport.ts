@@ -2,7 +2,7 @@ import type { RequestId } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
 import { endSession, type Ground } from "../resume/ground.ts";
 import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
-import { asksClient, readEmitted } from "../wire/messages.ts";
+import { readEmitted, tellsOfCall } from "../wire/messages.ts";
 
 /** A server transport of the guard's own, for `server.connect` of both MCP SDKs (HTTP+SSE, MCP 2024-11-05). */
 export interface GuardTransport {
@@ -28,7 +28,7 @@ export function createOwnTransport(ground: Ground, session: LiveSession): GuardT
 		async start() {},
 		async send(message, options) {
 			const call = readEmitted(message).response ?? options?.relatedRequestId;
-			const ofSession = call === undefined && !asksClient(message);
+			const ofSession = call === undefined && !tellsOfCall(message);
 			const post = ofSession ? undefined : (call !== undefined && postOf(session, call)) || rest;
 			await emit(ground, session, { message: post?.show(message) ?? message, post, call });
 		},

@@ -1,7 +1,7 @@
 import { ResumeGuardError } from "../errors.ts";
 import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
-import { asksClient, isPriming, readEmitted } from "../wire/messages.ts";
+import { isPriming, readEmitted, tellsOfCall } from "../wire/messages.ts";
 import { type Ground, settle } from "./ground.ts";
 import { breakOff, type LivePost, type LiveSession, unionOf } from "./live.ts";
 
@@ -122,12 +122,13 @@ function labelOf(
 }
 
 /**
- * On the session's own stream: what session-level messages need. A question to the client also needs what the POST needs
- * that it was asked within: the SDKs do not say for which call it is, and the answer goes into that call.
+ * On the session's own stream: what session-level messages need. What tells of a call (a question to the client, whose
+ * answer goes into the call; a log line) also needs what the POST needs that it was emitted within: the SDKs do not say
+ * for which call it is.
  */
 function sessionLabel({ guard }: Ground, { message, context }: Emitted): Label {
 	const need = guard.data.session_need;
-	if (context === undefined || !asksClient(message)) return need;
+	if (context === undefined || !tellsOfCall(message)) return need;
 	return unionOf([need, ...context.calls.map(({ label }) => label)]);
 }
 

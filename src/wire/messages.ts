@@ -96,9 +96,13 @@ export function readEmitted(message: unknown): ServerMessage {
 	return { references: [answerReference(id), ...(isRequestId(token) ? [progressReference(token)] : [])] };
 }
 
-/** Whether a message of the server's is a request: a question to the client (elicitation, sampling, roots). */
-export function asksClient(message: unknown): boolean {
-	return isObject(message) && isRequestId(message.id) && typeof message.method === "string";
+/** Whether a message of the server's that names no call may still tell of one: a question to the client, a log line. */
+export function tellsOfCall(message: unknown): boolean {
+	if (!isObject(message)) return false;
+	return (
+		message.method === "notifications/message" ||
+		(isRequestId(message.id) && typeof message.method === "string")
+	);
 }
 
 /** Whether a message primes a stream (MCP 2025-11-25) and is none. */
