@@ -104,12 +104,16 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 			expect(priming).not.toHaveProperty("request_id");
 		});
 
-		test("of a log line that names no call are the session's, also in the context of a call", async () => {
+		test("of a log line that names no call are those of the call that it is written in, if that can be told", async () => {
 			const a = await call(1, "fetch", "a");
-			await a.running.inContext(() => a.running.announce("news"));
-			expect(stored("news").map(({ label }) => label)).toEqual([NOTHING]);
-			expect(stored("news")[0]).not.toHaveProperty("request_id");
-			expect(a.response.text).not.toContain("news");
+			await a.running.inContext(() => a.running.announce("inside"));
+			await a.running.announce("outside");
+			expect(stored("inside").map(({ label }) => label)).toEqual([{ aud: FETCH.aud, scope: [] }]);
+			expect(stored("outside").map(({ label }) => label)).toEqual([NOTHING]);
+			for (const text of ["inside", "outside"]) {
+				expect(stored(text)[0]).not.toHaveProperty("request_id");
+				expect(a.response.text).not.toContain(text);
+			}
 		});
 	});
 

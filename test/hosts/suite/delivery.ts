@@ -128,6 +128,7 @@ export function deliveryTests(start: StartHost): void {
 			"#3 of 7: page 2",
 			"#4 7 = 2 pages about owls",
 			"- event: error",
+			"- 8 ! reauthorize: audience_not_covered",
 		]);
 		expect(await prefix.text()).toContain("\nretry: 1000\n");
 		expect(prefix.bytes.includes(owl)).toBe(false);
@@ -140,6 +141,42 @@ export function deliveryTests(start: StartHost): void {
 		const resumed = await client.get(wide, prefix.cursor);
 		expect(await resumed.closed).toBe("ended");
 		expect(told(resumed)).toEqual(["#4 cursor", `#5 8 = ${owl}`]);
+	});
+
+	test("after a prefix without a response, the refusal comes in stages, for each call that waits", async () => {
+		const host = await run(start, { data: { replay: "prefix" } });
+		const wide = await token();
+		const narrow = await token({ aud: SEARCH });
+		const client = await host.open(wide);
+		const search = call(7, "search", { query: "owls", pages: 2, gate: "late", gate_after: 1 });
+		const posted = await client.post(wide, [search, fetchOwl]);
+		await posted.count(2);
+		const first = posted.events[0]?.id;
+		await host.drop(client, posted);
+		host.gates.open(client.session, "turn");
+		await host.log.appended(owl);
+
+		const prefix = await client.get(narrow, first);
+		expect(await prefix.closed).toBe("ended");
+		expect(told(prefix)).toEqual(["#1 cursor", "#2 of 7: page 1", "- event: error"]);
+		expect((await client.get(narrow, prefix.cursor)).status).toBe(403);
+		const second = await client.get(narrow, prefix.cursor);
+		expect(await second.closed).toBe("ended");
+		expect(told(second).toSorted()).toEqual([
+			"- 7 ! reauthorize: audience_not_covered",
+			"- 8 ! reauthorize: audience_not_covered",
+			"- event: error",
+		]);
+
+		host.gates.open(client.session, "late");
+		const resumed = await client.get(wide, prefix.cursor);
+		expect(await resumed.closed).toBe("ended");
+		expect(told(resumed)).toEqual([
+			"#2 cursor",
+			`#3 8 = ${owl}`,
+			"#4 of 7: page 2",
+			"#5 7 = 2 pages about owls",
+		]);
 	});
 
 	test("a live stream is cut before the first byte of an event that is not covered", async () => {

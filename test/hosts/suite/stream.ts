@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { call, headersOf, told } from "../support/client.ts";
 import { run, type StartHost, token } from "../support/host.ts";
 import { createObservedLog } from "../support/log.ts";
@@ -52,31 +52,51 @@ export function streamTests(start: StartHost): void {
 		expect(await Promise.all(streams.map(({ closed }) => closed))).toEqual(["cut", "cut", "cut"]);
 	});
 
-	test("a slow reader loses nothing, and makes nobody hold for it what the log holds already", async () => {
-		const log = createObservedLog({ bytes: 256 * MIB, bytesPerPrincipal: 128 * MIB });
-		const host = await run(start, { log });
-		const wide = await token();
-		const client = await host.open(wide);
+	describe("a slow reader", () => {
 		const [count, size] = [200, 64 * 1024];
-		const posted = await client.post(wide, call(7, "bulk", { count, size }));
-		await posted.count(1);
-		const first = posted.events[0]?.id;
-		await host.drop(client, posted);
-		await log.appended("200 done");
-		const before = log.written;
 
-		const resumed = await client.get(wide, first);
-		resumed.pause();
-		const written = await settled(() => log.written - before);
-		resumed.resume();
+		/** A resume of a call with much to report, whose client does not read; and how much of it has been written. */
+		async function stall() {
+			const log = createObservedLog({ bytes: 256 * MIB, bytesPerPrincipal: 128 * MIB });
+			const host = await run(start, { log });
+			const wide = await token();
+			const client = await host.open(wide);
+			const posted = await client.post(wide, call(7, "bulk", { count, size }));
+			await posted.count(1);
+			const first = posted.events[0]?.id;
+			await host.drop(client, posted);
+			await log.appended("200 done");
+			const before = log.written;
+			const resumed = await client.get(wide, first);
+			resumed.pause();
+			const written = await settled(() => log.written - before);
+			return { client, wide, resumed, written };
+		}
 
-		expect(written).toBeLessThan(count / 2);
-		expect(await resumed.closed).toBe("ended");
-		expect(told(resumed).map((line) => line.split(" ", 1)[0])).toEqual(
-			Array.from({ length: count + 2 }, (_, index) => `#${index + 1}`),
-		);
-		expect(resumed.events.slice(1, -1).every(({ data }) => data.length > size)).toBe(true);
-		expect(told(resumed).at(-1)).toBe("#202 7 = 200 done");
+		test("loses nothing, and makes nobody hold for it what the log holds already", async () => {
+			const { resumed, written } = await stall();
+			expect(written).toBeLessThan(count / 2);
+
+			resumed.resume();
+
+			expect(await resumed.closed).toBe("ended");
+			expect(told(resumed).map((line) => line.split(" ", 1)[0])).toEqual(
+				Array.from({ length: count + 2 }, (_, index) => `#${index + 1}`),
+			);
+			expect(resumed.events.slice(1, -1).every(({ data }) => data.length > size)).toBe(true);
+			expect(told(resumed).at(-1)).toBe("#202 7 = 200 done");
+		});
+
+		test("gets nothing more of a session that has ended", async () => {
+			const { client, wide, resumed, written } = await stall();
+
+			expect((await client.delete(wide)).status).toBe(204);
+			resumed.resume();
+
+			expect(await resumed.closed).toBe("cut");
+			// The first is the cursor.
+			expect(resumed.events.length).toBeLessThanOrEqual(written + 1);
+		});
 	});
 }
 
