@@ -10,7 +10,7 @@ import {
 
 /** `session` of a tool's context. */
 export interface Auth extends Record<string, unknown> {
-	/** Verified claims of the token of the session's latest POST. */
+	/** Verified claims of the token that the tool was called with. */
 	readonly claims: Claims | undefined;
 }
 

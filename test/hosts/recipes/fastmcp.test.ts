@@ -5,7 +5,7 @@ import { freePort } from "../../../examples/fastify/port.ts";
 import { createFastMcpHost, type Definition } from "../../../examples/fastmcp/host.ts";
 import { startFastMcp } from "../../../examples/fastmcp/inside.ts";
 import { call, headersOf, initialize, openSession, told } from "../support/client.ts";
-import { data, token, tokens } from "../support/host.ts";
+import { data, SEARCH, SERVER, token, tokens } from "../support/host.ts";
 import { send } from "../support/http.ts";
 import { listen, silent, stop } from "../support/listen.ts";
 import { recipeSuite, type StartRecipe } from "./suite.ts";
@@ -19,6 +19,13 @@ beforeEach(() => {
 function createTools(gates: Gates): Definition["tools"] {
 	return [
 		{ name: "search", execute: async () => "found" },
+		{
+			name: "whoami",
+			async execute(_, { session }) {
+				await gates.pass("", "turn");
+				return String(session?.claims?.aud);
+			},
+		},
 		{
 			name: "log",
 			async execute(_, { log }) {
@@ -73,6 +80,22 @@ recipeSuite("fastmcp with the guard inside", startWithTheGuardInside, {
 	primes: false,
 	announces: false,
 	refusesInside: true,
+});
+
+test("fastmcp under the guard: a tool knows the token that it was called with", async () => {
+	const gates = createGates();
+	const { origin, close } = await startUnderTheGuard({ data, tokens }, gates);
+	onTestFinished(close);
+	const owner = await token();
+	const client = await openSession(origin, owner);
+	const called = await client.post(owner, call(7, "whoami"));
+	await called.count(1);
+	await (await client.post(await token({ aud: SEARCH }), call(8, "search"))).text();
+
+	gates.open("", "turn");
+
+	expect(await called.closed).toBe("ended");
+	expect(told(called)).toEqual(["#1 cursor", `#2 7 = ${SERVER}`]);
 });
 
 describe("fastmcp with the guard inside", () => {
