@@ -4,13 +4,18 @@ import { compareDecisions } from "./decisions.ts";
 import { compareHosts } from "./http.ts";
 import { compareOptimizations } from "./optimization.ts";
 
-// `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm,
-// and how many requests a guarded host serves, beside the same host without the guard.
+// `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm.
 // `npm run bench -- --optimization`: what the levels of `opa build -O` do to it.
+// `npm run bench -- --http`: how many requests a guarded host serves, beside the same host without the guard.
 // Not a test: what misses its target is printed as such, and that is all.
 
-const { values } = parseArgs({ options: { optimization: { type: "boolean" }, rounds: { type: "string" } } });
+const { values } = parseArgs({
+	options: { optimization: { type: "boolean" }, http: { type: "boolean" }, rounds: { type: "string" } },
+});
 
-const comparisons = values.optimization ? await compareOptimizations() : await compareDecisions();
-if (comparisons.length > 0) console.log(await compare(comparisons, Number(values.rounds ?? 15)));
-if (!values.optimization) console.log(`\n${await compareHosts()}`);
+if (values.http) {
+	console.log(await compareHosts());
+} else {
+	const comparisons = values.optimization ? await compareOptimizations() : await compareDecisions();
+	if (comparisons.length > 0) console.log(await compare(comparisons, Number(values.rounds ?? 15)));
+}
