@@ -51,6 +51,8 @@ export type Connect = (transport: GuardTransport) => Promise<void> | void;
 export interface EndpointLog {
 	decision(record: DecisionRecord): void;
 	fault(fault: PolicyFault): void;
+	/** A request came with a token, or a proof, that is no good: nothing was decided. */
+	token(refused: { code: string; reason: string }): void;
 	/** Tokens cannot be verified, or a stream broke. */
 	error(error: unknown, what: string): void;
 }
@@ -262,6 +264,7 @@ function tokenRefusal(
 		resourceMetadata,
 		dpopAlgorithms: scheme === "DPoP" ? proofAlgorithms : undefined,
 	};
+	if (code !== undefined && code !== "token_keys_unavailable") log.token({ code, reason: reasonOf(error) });
 	switch (code) {
 		case "authorization_malformed":
 			return tokenAnswer(400, { ...challenge, error: "invalid_request" });
@@ -284,4 +287,10 @@ function tokenRefusal(
 				{ "retry-after": "5" },
 			);
 	}
+}
+
+// The cause of a refused token is in fixed words, or of jose, which does not quote it.
+function reasonOf(error: unknown): string {
+	const { message, cause } = error as Error;
+	return cause instanceof Error && cause.constructor === Error ? cause.message : message;
 }

@@ -21,6 +21,8 @@ export const consoleLogger: Logger = {
 export function logTo(logger: Logger): EndpointLog {
 	return {
 		decision: (record) => logDecision(logger, record),
+		token: ({ code, reason }) =>
+			logger.info({ mcp: { outcome: "reauthenticate", code, reason } }, `mcp ${code}`),
 		fault: ({ moment, reason, cause }) => logger.error({ err: cause, moment, reason }, "mcp policy_fault"),
 		error: (err, what) => logger.error({ err }, `mcp ${what}`),
 	};
