@@ -42,7 +42,7 @@ const MAXIMUM = (256 * 1024 * 1024) / PAGE;
  *   `file_unreadable`
  */
 export async function loadPolicy(source: PolicySource | undefined, data: PolicyData): Promise<Policy> {
-	const module = await compile(source ?? fromBase64(policyWasm));
+	const module = source === undefined ? await compilePackaged() : await compile(source);
 	let instance: Instance | undefined = instantiate(module, data);
 
 	return {
@@ -77,6 +77,14 @@ function resultOf(results: unknown): unknown {
 
 function entrypoint(moment: Moment): string {
 	return `mcp/${moment}/decision`;
+}
+
+let packaged: Promise<WebAssembly.Module> | undefined;
+
+// Once for all guards: it is most of what creating one costs.
+function compilePackaged(): Promise<WebAssembly.Module> {
+	packaged ??= compile(fromBase64(policyWasm));
+	return packaged;
 }
 
 async function compile(source: PolicySource): Promise<WebAssembly.Module> {
