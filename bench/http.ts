@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { execPath } from "node:process";
 import { createInterface } from "node:readline";
 import autocannon from "autocannon";
 
@@ -47,9 +48,9 @@ export async function compareHosts(): Promise<string> {
 }
 
 async function start(flags: readonly string[]): Promise<Host> {
-	const process = spawn("npx", ["tsx", "examples/fastify/main.ts", ...flags], {
-		stdio: ["ignore", "pipe", "inherit"],
-	});
+	// Not by npx, which would leave the host running.
+	const args = ["--import", "tsx", "examples/fastify/main.ts", ...flags];
+	const process = spawn(execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 	const [line] = await once(createInterface(process.stdout), "line");
 	const { mcp, token: door } = JSON.parse(line) as { mcp: string; token: string };
 	const claims = { sub: "alice", client_id: "bench", aud: "https://mcp.example.com" };
