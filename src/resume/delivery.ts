@@ -28,11 +28,17 @@ export function createDeliver(ground: Ground, { facts }: Found, covered: Covered
 	};
 }
 
-/** Milliseconds until the token has expired, skew and all; `undefined`: there is no token, or never. */
-export function millisecondsToExpiry(ground: Ground, { facts }: Found): number | undefined {
+/** The longest time that a timer takes, in milliseconds. */
+const LONGEST = 2 ** 31 - 1;
+
+/** Calls back when the token has expired, skew and all; returns how to cancel it. */
+export function atExpiry(ground: Ground, { facts }: Found, expired: () => void): () => void {
 	const exp = facts.presented?.exp;
-	if (typeof exp !== "number") return undefined;
-	return Math.max(0, (exp + ground.guard.data.clock_skew) * 1000 - Date.now());
+	if (typeof exp !== "number") return () => {};
+	const left = Math.max(0, (exp + ground.guard.data.clock_skew) * 1000 - Date.now());
+	// A timer may be early by a fraction of a millisecond.
+	const timer = setTimeout(expired, Math.min(Math.ceil(left) + 1, LONGEST));
+	return () => clearTimeout(timer);
 }
 
 // An anonymous session has no token that could expire.

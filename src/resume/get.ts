@@ -10,11 +10,11 @@ import {
 	protocolVersion,
 	takesEmptyEvents,
 } from "../wire/headers.ts";
-import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
+import { errorAnswer, failedFrames, refusalAnswer } from "../wire/refusal.ts";
 import { errorFrame } from "../wire/sse.ts";
 import { acknowledge, createDeliver } from "./delivery.ts";
-import { type Found, findSession, type Ground, getStreamOf, type Incoming, settle } from "./ground.ts";
-import { failedFrames, type Pump, pumpAll, pumpPrefix } from "./pump.ts";
+import { type Found, findSession, type Ground, getStreamOf, type Incoming, prime, settle } from "./ground.ts";
+import { type Pump, pumpAll, pumpPrefix } from "./pump.ts";
 
 /** A JSON-RPC error that no guard decided (as the MCP SDKs answer). */
 const PLAIN_ERROR = -32000;
@@ -48,15 +48,8 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
 	if ((await events.holder(key, stream)) !== undefined) {
 		return plain(409, "Conflict: Only one SSE stream is allowed per session");
 	}
-	const cursor = (await events.lastWritten(key, stream)) ?? (await primed(ground, key, stream));
+	const cursor = (await events.lastWritten(key, stream)) ?? (await prime(ground, key, stream));
 	return streamAll(pumpOf(ground, found, key, stream, cursor, primes));
-}
-
-// A stream on which nothing was written has no id to put the client's cursor to.
-async function primed({ guard, events }: Ground, key: string, stream: string): Promise<string> {
-	const id = await events.append(key, stream, { message: "{}", label: guard.data.session_need });
-	await events.markWritten(key, id);
-	return id;
 }
 
 async function resume(ground: Ground, found: Found, cursor: string, primes: boolean): Promise<Answer> {

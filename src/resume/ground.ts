@@ -113,6 +113,13 @@ export function getStreamOf(key: SessionKey): string {
 	return digest(`GET ${key}`).slice(0, 16);
 }
 
+/** Gives a stream on which nothing was written an id to put the client's cursor to. */
+export async function prime({ guard, events }: Ground, key: SessionKey, stream: string): Promise<string> {
+	const id = await events.append(key, stream, { message: "{}", label: guard.data.session_need });
+	await events.markWritten(key, id);
+	return id;
+}
+
 const ofThisProcess = randomBytes(9).toString("base64url");
 let names = 0;
 

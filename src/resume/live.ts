@@ -2,9 +2,8 @@ import type { Claims } from "../claims.ts";
 import type { Call, Holder } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
-import { type Refused, refusalError } from "../wire/refusal.ts";
-import { messageFrame } from "../wire/sse.ts";
-import { type Covered, createDeliver, type Deliver, millisecondsToExpiry } from "./delivery.ts";
+import { failedFrames, type Refused } from "../wire/refusal.ts";
+import { atExpiry, type Covered, createDeliver, type Deliver } from "./delivery.ts";
 import { type Found, type Ground, getStreamOf, newName } from "./ground.ts";
 import { createShow, type Show } from "./show.ts";
 
@@ -70,7 +69,6 @@ export interface LiveSession {
 export interface LiveSessions {
 	/** The session, made if it is not there yet: after its `initialize`, or on another machine. */
 	of(key: SessionKey, id: string): LiveSession;
-	get(key: SessionKey): LiveSession | undefined;
 	/** Stops everything; the sessions themselves stay. */
 	close(): Promise<void>;
 }
@@ -111,7 +109,6 @@ export function createLiveSessions(ground: Ground): LiveSessions {
 			live.set(key, session);
 			return session;
 		},
-		get: (key) => live.get(key),
 		async close() {
 			stopListening();
 			await Promise.all([...live.values()].map(stop));
@@ -156,16 +153,13 @@ export async function serve(
 	const unwatch = events.watch(key, post.stream, async () => {
 		if ((await events.holder(key, post.stream)) !== post.holder) response.cut();
 	});
-	const expiry = millisecondsToExpiry(ground, found);
-	const expire = () => {
+	const cancelExpiry = atExpiry(ground, found, () => {
 		const decision = ground.guard.session(found.facts);
 		if (decision.outcome === "proceed") response.cut();
 		else breakOff(post, decision);
-	};
-	const timer =
-		expiry === undefined ? undefined : setTimeout(expire, Math.min(Math.ceil(expiry) + 1, 2 ** 31 - 1));
+	});
 	response.onClose(() => {
-		clearTimeout(timer);
+		cancelExpiry();
 		unwatch();
 		void events.release(key, post.stream, post.holder);
 	});
@@ -177,12 +171,9 @@ export async function serve(
  * had a cursor cannot come back, so its calls are told.
  */
 export function breakOff({ response, hasCursor, calls }: LivePost, decision: Refused): void {
-	const error = refusalError(decision);
-	const told = calls.map(({ request_id }) =>
-		messageFrame(JSON.stringify({ jsonrpc: "2.0", id: request_id, error })),
-	);
+	const ids = calls.map(({ request_id }) => request_id);
 	if (hasCursor) response?.cut();
-	else response?.finish(told.join(""));
+	else response?.finish(failedFrames(decision, ids));
 }
 
 /** The needs of several labels together. */

@@ -1,7 +1,7 @@
 import type { Answer } from "../wire/answer.ts";
 import { sseHeaders } from "../wire/answer.ts";
 import { protocolVersion, takesEmptyEvents } from "../wire/headers.ts";
-import type { Ground, Incoming } from "./ground.ts";
+import { type Ground, type Incoming, prime } from "./ground.ts";
 import type { LiveSession, OwnTransport } from "./live.ts";
 import type { Admitted } from "./post.ts";
 import { pumpAll } from "./pump.ts";
@@ -26,11 +26,7 @@ export async function answerPost(
 	}
 	const { key } = session;
 	const { stream, deliver } = post;
-	const cursor = await ground.events.append(key, stream, {
-		message: "{}",
-		label: ground.guard.data.session_need,
-	});
-	await ground.events.markWritten(key, cursor);
+	const cursor = await prime(ground, key, stream);
 	const primes = takesEmptyEvents(protocolVersion(incoming.headers) ?? "");
 	const pump = { ground, found, key, stream, cursor, primes, deliver };
 	return {

@@ -1,9 +1,9 @@
 import type { RequestId, ResumeDecision } from "../generated/types.ts";
 import type { Sink } from "../wire/answer.ts";
 import { readEmitted } from "../wire/messages.ts";
-import { type Refused, refusalError } from "../wire/refusal.ts";
+import { failedFrames } from "../wire/refusal.ts";
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
-import { type Deliver, millisecondsToExpiry } from "./delivery.ts";
+import { atExpiry, type Deliver } from "./delivery.ts";
 import { type Found, type Ground, newName, settle } from "./ground.ts";
 
 /** How many events are read from the log at a time. */
@@ -11,8 +11,6 @@ const STRETCH = 64;
 const KEEP_ALIVE_MS = 15_000;
 /** How soon a client may come again after a prefix. */
 const RETRY_MS = 1_000;
-/** The longest time that a timer takes. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface Pump {
 	readonly ground: Ground;
@@ -40,15 +38,12 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	const bell = createBell();
 	const unwatch = events.watch(key, stream, bell.ring);
 	sink.closed.addEventListener("abort", bell.ring);
-	const expiry = millisecondsToExpiry(ground, found);
-	const timers = [
-		setInterval(() => {
-			void sink.write(keepAliveFrame);
-			// A session whose stream is open is not idle.
-			void ground.sessions.find(key);
-		}, KEEP_ALIVE_MS),
-		...(expiry === undefined ? [] : [setTimeout(() => sink.cut(), Math.min(expiry, MAX_TIMER_MS))]),
-	];
+	const keepAlive = setInterval(() => {
+		void sink.write(keepAliveFrame);
+		// A session whose stream is open is not idle.
+		void ground.sessions.find(key);
+	}, KEEP_ALIVE_MS);
+	const cancelExpiry = atExpiry(ground, found, () => sink.cut());
 	const isHeld = async () => !sink.closed.aborted && (await events.holder(key, stream)) === holder;
 
 	try {
@@ -70,7 +65,8 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 		}
 		sink.cut();
 	} finally {
-		for (const timer of timers) clearTimeout(timer);
+		clearInterval(keepAlive);
+		cancelExpiry();
 		unwatch();
 		await events.release(key, stream, holder);
 	}
@@ -109,12 +105,6 @@ export async function pumpPrefix(
 		retryFrame(RETRY_MS) + errorFrame(JSON.stringify(decision)) + failedFrames(decision, failed),
 	);
 	sink.end();
-}
-
-/** A JSON-RPC error for each call. Without ids: an id would move the client's cursor past what it does not have. */
-export function failedFrames(decision: Refused, calls: readonly RequestId[]): string {
-	const error = refusalError(decision);
-	return calls.map((id) => messageFrame(JSON.stringify({ jsonrpc: "2.0", id, error }))).join("");
 }
 
 async function mayGoOut({ ground, key, deliver }: Pump, event: Parameters<Deliver>[0]): Promise<boolean> {

@@ -4,7 +4,7 @@ import { acceptsStream } from "../wire/headers.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
 import { endpointFrame } from "../wire/sse.ts";
 import { createDeliver } from "./delivery.ts";
-import { findSession, type Ground, type Incoming, settle } from "./ground.ts";
+import { findSession, type Ground, type Incoming, prime, settle } from "./ground.ts";
 import type { LiveSession, LiveSessions } from "./live.ts";
 import { openSession } from "./open.ts";
 import { admitPost } from "./post.ts";
@@ -47,10 +47,8 @@ export async function openSse(
 	}
 	const { session } = opened;
 	const { key, id, getStream: stream } = session;
-	const { events } = ground;
-	await events.openStream(key, stream, [], "lasting");
-	const cursor = await events.append(key, stream, { message: "{}", label: ground.guard.data.session_need });
-	await events.markWritten(key, cursor);
+	await ground.events.openStream(key, stream, [], "lasting");
+	const cursor = await prime(ground, key, stream);
 	const deliver = createDeliver(ground, opened.found);
 	const pump = { ground, found: opened.found, key, stream, cursor, primes: false, deliver };
 	return {

@@ -1,6 +1,13 @@
-import type { CallDecision, DeliveryDecision, ResumeDecision, SessionDecision } from "../generated/types.ts";
+import type {
+	CallDecision,
+	DeliveryDecision,
+	RequestId,
+	ResumeDecision,
+	SessionDecision,
+} from "../generated/types.ts";
 import type { WholeAnswer } from "./answer.ts";
 import { type Challenge, challengeOf } from "./challenge.ts";
+import { messageFrame } from "./sse.ts";
 
 export type AnyDecision = SessionDecision | CallDecision | ResumeDecision | DeliveryDecision;
 export type Refused = Exclude<AnyDecision, { outcome: "proceed" }>;
@@ -67,4 +74,10 @@ function challengeFor(decision: Refused, resourceMetadata: string | undefined): 
 		default:
 			return undefined;
 	}
+}
+
+/** A JSON-RPC error for each call. Without ids: an id would move the client's cursor past what it does not have. */
+export function failedFrames(decision: Refused, calls: readonly RequestId[]): string {
+	const error = refusalError(decision);
+	return calls.map((id) => messageFrame(JSON.stringify({ jsonrpc: "2.0", id, error }))).join("");
 }
