@@ -1,5 +1,5 @@
 import type { Label, RequestId } from "../generated/types.ts";
-import type { Listeners } from "../sessions/listeners.ts";
+import type { Listeners } from "../listeners.ts";
 import { createDeque, type Deque } from "./deque.ts";
 import { formatEventId, parseEventId } from "./id.ts";
 import type { Call, EventHeader, Holder, Location } from "./log.ts";

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
+import { createListeners } from "../listeners.ts";
 import { digest, principalOf } from "./key.ts";
 import { LONGEST_WAIT, withLimits } from "./limits.ts";
-import { createListeners } from "./listeners.ts";
 import type { SessionKey, SessionMatch, SessionRecord, SessionStore } from "./store.ts";
 
 /** What the store may hold. */
