@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { execPath } from "node:process";
 import { createInterface } from "node:readline";
 import autocannon from "autocannon";
+import { build } from "esbuild";
 
 /** One host in a process of its own, with a session and what a request needs. */
 interface Host {
@@ -16,6 +17,8 @@ const PAIRS = 12;
 const SECONDS = 2;
 const CONNECTIONS = 8;
 const TARGET = 0.95;
+/** Beside the packages that it imports. */
+const HOST = "node_modules/.cache/mcp-resume-guard/host.mjs";
 const headersFor = (token: string) => ({
 	authorization: `Bearer ${token}`,
 	accept: "application/json, text/event-stream",
@@ -28,6 +31,16 @@ const headersFor = (token: string) => ({
  * guard: tools/call on open sessions, in interleaved pairs.
  */
 export async function compareHosts(): Promise<string> {
+	// As JavaScript, which is what a host runs: tsx names every closure when it is made.
+	await build({
+		entryPoints: ["examples/fastify/main.ts"],
+		outfile: HOST,
+		bundle: true,
+		packages: "external",
+		platform: "node",
+		target: "node20",
+		format: "esm",
+	});
 	const guarded = await start([]);
 	const unguarded = await start(["--no-guard"]);
 	try {
@@ -48,9 +61,7 @@ export async function compareHosts(): Promise<string> {
 }
 
 async function start(flags: readonly string[]): Promise<Host> {
-	// Not by npx, which would leave the host running.
-	const args = ["--import", "tsx", "examples/fastify/main.ts", ...flags];
-	const process = spawn(execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+	const process = spawn(execPath, [HOST, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
 	const [line] = await once(createInterface(process.stdout), "line");
 	const { mcp, token: door } = JSON.parse(line) as { mcp: string; token: string };
 	const claims = { sub: "alice", client_id: "bench", aud: "https://mcp.example.com" };

@@ -5,7 +5,9 @@ import type { EventStore, McpServer } from "@modelcontextprotocol/server";
 import type { FastifyInstance } from "fastify";
 import {
 	bearerToken,
+	createMemoryEventLog,
 	createTokenVerifier,
+	type EventLog,
 	type PolicyData,
 	type TokenVerifierOptions,
 } from "mcp-resume-guard";
@@ -41,6 +43,7 @@ export async function addUnguardedRoutes(
 	const verify = createTokenVerifier(tokens, data);
 	const mayUse = createMayUse(data);
 	const presented = new AsyncLocalStorage<Audiences>();
+	const log = createMemoryEventLog();
 	const sessions = new Map<string, { transport: NodeStreamableHTTPServerTransport; calls: Calls }>();
 
 	app.route({
@@ -66,10 +69,13 @@ export async function addUnguardedRoutes(
 
 	async function open() {
 		const calls: Calls = new Map();
+		const id = randomUUID();
+		await log.open(id, "everyone");
+		const mayHave = (tool: string | undefined) => mayUse(presented.getStore() ?? [], tool);
 		const transport = new NodeStreamableHTTPServerTransport({
-			sessionIdGenerator: randomUUID,
-			eventStore: createFilteringStore(calls, (tool) => mayUse(presented.getStore() ?? [], tool), onEvent),
-			onsessioninitialized: (id) => void sessions.set(id, session),
+			sessionIdGenerator: () => id,
+			eventStore: createFilteringStore(log, id, calls, mayHave, onEvent),
+			onsessioninitialized: () => void sessions.set(id, session),
 		});
 		const session = { transport, calls };
 		await createServer().connect(transport);
@@ -82,28 +88,33 @@ type Calls = Map<string | number, string>;
 
 /** Keeps events in order, and leaves out of a replay what the token of the request at hand may not have. */
 function createFilteringStore(
+	log: EventLog,
+	session: string,
 	calls: Calls,
 	mayHave: (tool: string | undefined) => boolean,
 	onEvent: (event: EmittedEvent) => void,
 ): EventStore {
-	const streams = new Map<string, Required<EmittedEvent>[]>();
-	const streamOf = (id: string) => id.slice(0, id.lastIndexOf("."));
-
 	return {
 		async storeEvent(stream, message) {
-			const events = streams.get(stream) ?? [];
-			streams.set(stream, events);
-			const event = { id: `${stream}.${events.length + 1}`, tool: toolOf(message, calls), message };
-			events.push(event);
-			onEvent(event);
-			return event.id;
+			const tool = toolOf(message, calls);
+			const label = { ...(tool !== undefined && { tool }), aud: [], scope: [] };
+			const answered = response.safeParse(message).data?.id;
+			// The log lets go of a stream when its call is answered.
+			if (answered !== undefined) await log.openStream(session, stream, [{ request_id: answered, label }]);
+			const ends = answered !== undefined && { request_id: answered, terminal: true };
+			const id = await log.append(session, stream, { message: JSON.stringify(message), label, ...ends });
+			// The transport writes it now, if anybody listens.
+			await log.markWritten(session, id);
+			onEvent({ id, tool, message });
+			return id;
 		},
 		async replayEventsAfter(lastEventId, { send }) {
-			const stream = streamOf(lastEventId);
-			const events = streams.get(stream) ?? [];
-			const after = events.findIndex(({ id }) => id === lastEventId) + 1;
-			for (const { id, tool, message } of events.slice(after)) {
-				if (mayHave(tool)) await send(id, message as never);
+			const location = await log.locate(session, lastEventId);
+			const stream = lastEventId.slice(0, lastEventId.lastIndexOf(".", lastEventId.lastIndexOf(".") - 1));
+			if (location.position !== "retained") return stream;
+			const { events } = await log.read(session, stream, lastEventId, location.pending.length);
+			for (const { id, label, message } of events) {
+				if (mayHave(label.tool)) await send(id, JSON.parse(message) as never);
 			}
 			return stream;
 		},
@@ -115,6 +126,7 @@ const call = z.object({
 	id: name,
 	params: z.object({ name: z.string(), _meta: z.object({ progressToken: name }).optional() }),
 });
+const response = z.object({ id: name, method: z.undefined().optional() });
 const emitted = z.object({ id: name.optional(), params: z.object({ progressToken: name }).optional() });
 
 function readCalls(body: unknown): { tool: string; names: (string | number)[] }[] {

@@ -107,6 +107,15 @@ export function createRoom(limits: EventLogLimits, forget: (stream: Stream) => v
 		file(stream);
 	}
 
+	/** As evict and remove, without a place on the shelves in between. */
+	function discard(stream: Stream): void {
+		const { length } = stream.events;
+		const unacknowledged = stream.last - Math.max(stream.acknowledged, lost(stream));
+		remove(stream);
+		evicted += length;
+		evictedUnacknowledged += unacknowledged;
+	}
+
 	const evictOldest = (stream: Stream): void => evict(stream, lost(stream) + 1);
 
 	function remove(stream: Stream): void {
@@ -135,8 +144,7 @@ export function createRoom(limits: EventLogLimits, forget: (stream: Stream) => v
 		while (from.streams > limit) {
 			const stream = from.empty.first() ?? from.spent.first();
 			if (!stream) return;
-			evict(stream, stream.last);
-			remove(stream);
+			discard(stream);
 			forget(stream);
 		}
 	}

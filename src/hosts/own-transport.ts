@@ -1,6 +1,6 @@
 import type { RequestId } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
-import { endSession, type Ground } from "../resume/ground.ts";
+import { endSession, foundOf, type Ground } from "../resume/ground.ts";
 import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
 import { readEmitted, tellsOfCall } from "../wire/messages.ts";
 
@@ -50,6 +50,7 @@ export function createOwnTransport(ground: Ground, session: LiveSession): GuardT
 
 // What is of a call that is not known any more needs what all calls have needed.
 function nobodys(ground: Ground, session: LiveSession): LivePost {
-	const facts = { request: { method: "POST", transport: "sse", session: "none" } } as const;
-	return createPost(ground, { key: undefined, record: undefined, facts }, session.getStream, []);
+	const request = { method: "POST", transport: "sse", session: "none" } as const;
+	const found = foundOf(ground, request, undefined, undefined, undefined);
+	return createPost(ground, found, session.getStream, []);
 }

@@ -1,9 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { LRUCache } from "lru-cache";
 import type { RequestId } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
-import { type Ground, newName } from "../resume/ground.ts";
+import { foundOf, type Ground, newName } from "../resume/ground.ts";
 import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
 import { readEmitted } from "../wire/messages.ts";
 
@@ -84,13 +83,17 @@ export function attributeSends(transport: SdkTransport, session: LiveSession): v
  * `replayEventsAfter` is never called behind the guard, and rejects.
  */
 export function createEventStore(ground: Ground, session: LiveSession): SdkEventStore {
-	const posts = new LRUCache<string, LivePost>({ max: MAX_STREAMS });
+	const posts = new Map<string, LivePost>();
 
 	function postOfStream(streamId: string, message: object): LivePost {
 		const known = posts.get(streamId);
 		if (known !== undefined) return known;
 		const post = attribute(session, message, [...posts.values()]) ?? unattributed(ground);
 		posts.set(streamId, post);
+		for (const oldest of posts.keys()) {
+			if (posts.size <= MAX_STREAMS) break;
+			posts.delete(oldest);
+		}
 		return post;
 	}
 
@@ -119,6 +122,7 @@ function attribute(session: LiveSession, message: object, taken: readonly LivePo
 
 // A stream of its own, whose events need what all calls of the session have needed.
 function unattributed(ground: Ground): LivePost {
-	const facts = { request: { method: "POST", transport: "streamable-http", session: "none" } } as const;
-	return createPost(ground, { key: undefined, record: undefined, facts }, newName(), []);
+	const request = { method: "POST", transport: "streamable-http", session: "none" } as const;
+	const found = foundOf(ground, request, undefined, undefined, undefined);
+	return createPost(ground, found, newName(), []);
 }

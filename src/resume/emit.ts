@@ -1,13 +1,11 @@
 import { ResumeGuardError } from "../errors.ts";
-import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import { isPriming, readEmitted, tellsOfCall } from "../wire/messages.ts";
+import { endCall, namesakes, widened } from "./calls.ts";
 import { type Ground, settle } from "./ground.ts";
 import { breakOff, type LivePost, type LiveSession, unionOf } from "./live.ts";
 
 const INTERNAL_ERROR = -32603;
-/** Request ids that a session remembers the needs of. */
-const MAX_FINISHED = 10_000;
 
 function isTooLarge(error: unknown): error is ResumeGuardError {
 	return error instanceof ResumeGuardError && error.code === "event_too_large";
@@ -73,7 +71,7 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 		post.hasEmitted = true;
 		const header = { id, label, ...(call !== undefined && { request_id: call }) };
 		await decideWriting(ground, session, post, header, isPriming(message));
-		if (answered !== undefined && (await isFinished(ground, session, post))) retire(session, post);
+		if (answered !== undefined) endCall(session, answered);
 	}
 	return id;
 }
@@ -130,45 +128,4 @@ function sessionLabel({ guard }: Ground, { message, context }: Emitted): Label {
 	const need = guard.data.session_need;
 	if (context === undefined || !tellsOfCall(message)) return need;
 	return unionOf([need, ...context.calls.map(({ label }) => label)]);
-}
-
-/** Labels of the calls of that id. */
-function namesakes({ posts, finished }: LiveSession, { request_id }: Call): Label[] {
-	const running = [...posts].flatMap(({ calls }) => calls.filter((call) => call.request_id === request_id));
-	const labels = running.map(({ label }) => label);
-	const before = finished.get(keyOf(request_id));
-	return before === undefined ? labels : [...labels, before];
-}
-
-/** The label itself, unless the others need more. */
-function widened(label: Label, others: readonly Label[]): Label {
-	const union = unionOf([label, ...others]);
-	return union.aud.length > label.aud.length || union.scope.length > label.scope.length ? union : label;
-}
-
-/** All calls of the post are answered; what they have needed is remembered. */
-function retire({ posts, finished }: LiveSession, post: LivePost): void {
-	posts.delete(post);
-	for (const { request_id, label } of post.calls) {
-		const key = keyOf(request_id);
-		const before = finished.get(key);
-		finished.delete(key);
-		finished.set(key, before === undefined ? label : widened(label, [before]));
-	}
-	for (const oldest of finished.keys()) {
-		if (finished.size <= MAX_FINISHED) break;
-		finished.delete(oldest);
-	}
-}
-
-function keyOf(id: RequestId): string {
-	return `${typeof id} ${id}`;
-}
-
-async function isFinished(ground: Ground, session: LiveSession, post: LivePost): Promise<boolean> {
-	for (const { request_id } of post.calls) {
-		const open = await ground.events.openCall(session.key, request_id);
-		if (open?.stream === post.stream) return false;
-	}
-	return true;
 }

@@ -76,7 +76,7 @@ async function resume(ground: Ground, found: Found, cursor: string, primes: bool
 	if (location.position === "retained") {
 		if (decision.outcome === "proceed") {
 			const pump = pumpOf(ground, found, requireRecord(found).key, location.stream, cursor, primes);
-			await acknowledge(ground, pump.key, cursor, pump.deliver);
+			await acknowledge(ground, found, pump.key, cursor);
 			return streamAll(pump);
 		}
 		if (decision.outcome === "reauthorize") {

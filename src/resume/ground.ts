@@ -55,6 +55,8 @@ export interface Found {
 	/** Hash of the id, where one was given. */
 	readonly key: SessionKey | undefined;
 	readonly record: SessionRecord | undefined;
+	/** The revision in force when the request came: what is decided about it is by this one or a later one. */
+	readonly revision: string;
 	/** What the request and the session are to the guard. */
 	readonly facts: {
 		readonly request: RequestFacts;
@@ -70,11 +72,12 @@ export async function findSession(ground: Ground, incoming: Incoming): Promise<F
 	const key = known ? sessionKey(sessionId) : undefined;
 	const record = key === undefined ? undefined : await ground.sessions.find(key);
 	const session = sessionId === undefined ? "none" : "unknown";
-	return foundOf({ method, transport, session }, presented, key, record);
+	return foundOf(ground, { method, transport, session }, presented, key, record);
 }
 
 /** What a request and its session are to the guard. */
 export function foundOf(
+	{ guard }: Ground,
 	request: RequestFacts,
 	presented: Claims | undefined,
 	key: SessionKey | undefined,
@@ -87,6 +90,7 @@ export function foundOf(
 	return {
 		key,
 		record,
+		revision: guard.revision,
 		facts: {
 			request: session === undefined ? request : { ...request, session: "known" },
 			...(session !== undefined && { session }),

@@ -3,7 +3,14 @@ import type { Call, Holder } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
 import { failedFrames, type Refused } from "../wire/refusal.ts";
-import { atExpiry, type Covered, createDeliver, type Deliver } from "./delivery.ts";
+import {
+	atExpiry,
+	type Covered,
+	createCovered,
+	createDeliver,
+	type Deliver,
+	decideAgain,
+} from "./delivery.ts";
 import { type Found, type Ground, getStreamOf, newName } from "./ground.ts";
 import { createShow, type Show } from "./show.ts";
 
@@ -24,6 +31,8 @@ export interface LivePost {
 	/** The event log's name of its stream. */
 	readonly stream: string;
 	readonly calls: readonly Call[];
+	/** Ids of the calls that have neither a response nor been cancelled. */
+	readonly waiting: Set<RequestId>;
 	/** Who the connection is, as the holder of the stream. */
 	readonly holder: Holder;
 	/** Decides what may go out on the POST's own response, under its own token. */
@@ -51,7 +60,7 @@ export interface LiveSession {
 	readonly getStream: string;
 	/** Posts whose calls are not all answered. */
 	readonly posts: Set<LivePost>;
-	/** What finished posts have needed, by `typeof` and value of the request id, since an id may be given again. */
+	/** What finished posts have needed, by `typeof` and value of the request id: an id may be given again. */
 	readonly finished: Map<string, Label>;
 	/** The union of all calls so far: what cannot be attributed to any of them needs all that they needed. */
 	everything: Label;
@@ -122,12 +131,13 @@ export function createPost(
 	found: Found,
 	stream: string,
 	calls: readonly Call[],
-	{ lists = new Set(), covered = new WeakMap() }: { lists?: ReadonlySet<RequestId>; covered?: Covered } = {},
+	{ lists = new Set(), covered }: { lists?: ReadonlySet<RequestId>; covered?: Covered } = {},
 ): LivePost {
 	return {
 		stream,
 		show: lists.size === 0 ? (message) => message : createShow(ground, found, lists),
 		calls,
+		waiting: new Set(calls.map(({ request_id }) => request_id)),
 		holder: newName(),
 		deliver: createDeliver(ground, found, covered),
 		response: undefined,
@@ -149,6 +159,7 @@ export async function serve(
 ): Promise<void> {
 	const { events } = ground;
 	const { key } = session;
+	post.response = response;
 	await events.hold(key, post.stream, post.holder);
 	const unwatch = events.watch(key, post.stream, async () => {
 		if ((await events.holder(key, post.stream)) !== post.holder) response.cut();
@@ -158,12 +169,19 @@ export async function serve(
 		if (decision.outcome === "proceed") response.cut();
 		else breakOff(post, decision);
 	});
+	const look = () =>
+		decideAgain(ground, found).then(
+			(refused) => refused && breakOff(post, refused),
+			() => response.cut(),
+		);
+	const stopListening = ground.guard.onRevision(look);
+	if (found.revision !== ground.guard.revision) await look();
 	response.onClose(() => {
 		cancelExpiry();
+		stopListening();
 		unwatch();
 		void events.release(key, post.stream, post.holder);
 	});
-	post.response = response;
 }
 
 /**
@@ -201,8 +219,8 @@ export function internLabel({ labels }: LiveSession, label: Label): Label {
 }
 
 /** What has been decided in the session about each label, for a token of these claims. */
-export function coveredBy({ covered }: LiveSession, presented: Claims | undefined): Covered {
-	return remembered(covered, JSON.stringify(presented) ?? "", () => new WeakMap());
+export function coveredBy(ground: Ground, { covered }: LiveSession, presented: Claims | undefined): Covered {
+	return remembered(covered, JSON.stringify(presented) ?? "", () => createCovered(ground));
 }
 
 function remembered<T>(known: Map<string, T>, key: string, make: () => T): T {

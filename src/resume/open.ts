@@ -21,7 +21,7 @@ export async function openSession(
 	const record = { key, binding, transport, opened_at: Date.now() / 1000 };
 	if ((await ground.sessions.open(record)) !== "opened") return undefined;
 	await ground.events.open(key, principalOf(binding));
-	return { session: lives.of(key, id), found: foundOf(facts.request, facts.presented, key, record) };
+	return { session: lives.of(key, id), found: foundOf(ground, facts.request, facts.presented, key, record) };
 }
 
 // The decision has looked at these claims already.

@@ -4,6 +4,7 @@ import type { SessionKey } from "../sessions/store.ts";
 import type { WholeAnswer } from "../wire/answer.ts";
 import { type ClientMessage, readMessage } from "../wire/messages.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
+import { endCall } from "./calls.ts";
 import { type Found, findSession, type Ground, type Incoming, newName, settle } from "./ground.ts";
 import {
 	coveredBy,
@@ -97,7 +98,7 @@ export async function admitPost(
 	// HTTP+SSE has one stream for everything.
 	const stream = incoming.transport === "sse" ? session.getStream : newName();
 	const own = calls.map(({ request_id, label }) => ({ request_id, label: internLabel(session, label) }));
-	const covered = coveredBy(session, incoming.presented);
+	const covered = coveredBy(ground, session, incoming.presented);
 	if ((await ground.events.openStream(known, stream, own)) === "in_use") {
 		// Another request took the id in the meantime.
 		const decision = ground.guard.session({ ...withFacts(found, { id: "in_use" }) });
@@ -194,11 +195,15 @@ async function referenceOf(
 
 async function settleReferences(
 	{ events }: Ground,
-	{ key }: LiveSession,
+	session: LiveSession,
 	messages: readonly ClientMessage[],
 ): Promise<void> {
+	const { key } = session;
 	for (const message of messages) {
-		if (message.kind === "cancel") await events.closeCall(key, message.request_id);
+		if (message.kind === "cancel") {
+			await events.closeCall(key, message.request_id);
+			endCall(session, message.request_id);
+		}
 		if (message.kind === "answer") await events.forget(key, message.reference);
 	}
 }

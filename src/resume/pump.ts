@@ -3,7 +3,7 @@ import type { Sink } from "../wire/answer.ts";
 import { readEmitted } from "../wire/messages.ts";
 import { failedFrames } from "../wire/refusal.ts";
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
-import { atExpiry, type Deliver } from "./delivery.ts";
+import { atExpiry, type Deliver, decideAgain } from "./delivery.ts";
 import { type Found, type Ground, newName, settle } from "./ground.ts";
 
 /** How many events are read from the log at a time. */
@@ -27,7 +27,7 @@ export interface Pump {
 /**
  * Sends what is pending on a stream, in order, then what comes, until the last response is out or the client leaves.
  * It takes the stream over from whoever holds it. Before each write the ground of the decision is looked at
- * again: the token, the session, the holder. If it is gone the connection is cut, never ended cleanly; the client's
+ * again: the token, the session, the holder, the revision. If it is gone the connection is cut, never ended cleanly; the client's
  * next GET is answered with the reason.
  */
 export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
@@ -44,16 +44,24 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 		void ground.sessions.find(key);
 	}, KEEP_ALIVE_MS);
 	const cancelExpiry = atExpiry(ground, found, () => sink.cut());
+	const stopListening = ground.guard.onRevision(bell.ring);
+	let { revision } = found;
 	const isHeld = async () => !sink.closed.aborted && (await events.holder(key, stream)) === holder;
+	const mayGoOn = async () => {
+		if (!(await isHeld())) return false;
+		if (revision === ground.guard.revision) return true;
+		({ revision } = ground.guard);
+		return (await decideAgain(ground, found)) === undefined;
+	};
 
 	try {
 		if (pump.primes) await sink.write(cursorFrame(pump.cursor));
 		let at = pump.cursor;
-		while (await isHeld()) {
+		while (await mayGoOn()) {
 			const stretch = await events.read(key, stream, at, STRETCH);
 			if (stretch.evicted) return sink.cut();
 			for (const event of stretch.events) {
-				if (!(await isHeld())) return sink.cut();
+				if (!(await mayGoOn())) return sink.cut();
 				if (!(await mayGoOut(pump, event))) return sink.cut();
 				await events.markWritten(key, event.id);
 				await sink.write(messageFrame(event.message, event.id));
@@ -67,6 +75,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	} finally {
 		clearInterval(keepAlive);
 		cancelExpiry();
+		stopListening();
 		unwatch();
 		await events.release(key, stream, holder);
 	}

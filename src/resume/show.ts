@@ -10,7 +10,8 @@ export type Show = <T>(message: T) => T;
  * tools/list, each of one page.
  */
 export function createShow({ guard }: Ground, { facts }: Found, lists: ReadonlySet<RequestId>): Show {
-	const mayCall = ({ name }: { name: string }) => guard.call({ ...facts, tool: name }).outcome === "proceed";
+	const mayCall = ({ name }: { name: string }) =>
+		guard.probe.call({ ...facts, tool: name }).outcome === "proceed";
 	return (message) => {
 		if (!isToolList(message) || !lists.has(message.id)) return message;
 		const { result } = message;

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Binding } from "../generated/types.ts";
 import type { SessionKey } from "./store.ts";
 
 /** SHA-256, base64url. */
 export function digest(text: string): string {
-	return createHash("sha256").update(text).digest("base64url");
+	return hash("sha256", text, "base64url");
 }
 
 /** What stores and logs know a session by: its id is as good as a bearer token and stays out of them. */
