@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { compare } from "./compare.ts";
+import { compareDecide } from "./decide.ts";
 import { compareDecisions } from "./decisions.ts";
 import { compareHosts } from "./http.ts";
 import { compareOptimizations } from "./optimization.ts";
@@ -7,13 +8,22 @@ import { compareOptimizations } from "./optimization.ts";
 // `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm.
 // `npm run bench -- --optimization`: what the levels of `opa build -O` do to it.
 // `npm run bench -- --http`: how many requests a guarded host serves, beside the same host without the guard.
+// `npm run bench -- --decide [--count N]`: a million lines through the command line, beside the guard in a loop.
 // Not a test: what misses its target is printed as such, and that is all.
 
 const { values } = parseArgs({
-	options: { optimization: { type: "boolean" }, http: { type: "boolean" }, rounds: { type: "string" } },
+	options: {
+		optimization: { type: "boolean" },
+		http: { type: "boolean" },
+		decide: { type: "boolean" },
+		count: { type: "string" },
+		rounds: { type: "string" },
+	},
 });
 
-if (values.http) {
+if (values.decide) {
+	console.log(await compareDecide(Number(values.count ?? 1_000_000)));
+} else if (values.http) {
 	console.log(await compareHosts());
 } else {
 	const comparisons = values.optimization ? await compareOptimizations() : await compareDecisions();

@@ -2,7 +2,7 @@ import { buildFloor } from "./build-floor.ts";
 import { buildPolicy, embedPolicy } from "./build-policy.ts";
 import { generateCapabilities } from "./generate-capabilities.ts";
 import { generateTypes } from "./generate-types.ts";
-import { generateValidators } from "./generate-validators.ts";
+import { generateListings, generateValidators } from "./generate-validators.ts";
 
 /** A file that is generated and committed. */
 export interface Output {
@@ -26,6 +26,12 @@ export const generators: readonly Generator[] = [
 		paths: ["src/generated/validators.js", "src/generated/validators.d.ts"],
 		needsOpa: false,
 		generate: generateValidators,
+	},
+	{
+		name: "listings",
+		paths: ["src/generated/listings.js", "src/generated/listings.d.ts"],
+		needsOpa: false,
+		generate: generateListings,
 	},
 	{
 		name: "capabilities",

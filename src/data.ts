@@ -12,17 +12,27 @@ export type CompletePolicyData = Required<PolicyData>;
  * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place; `file_unreadable`
  */
 export async function readData(given: PolicyData | string): Promise<CompletePolicyData> {
-	const data: unknown = typeof given === "string" ? await readJson(given) : copyOf(given);
-	if (!validateData(data)) throw invalid(describe(validateData.errors?.[0]));
-	const complete = data as CompletePolicyData;
-	const repeated = repeatedAlias(complete.aliases);
-	if (repeated !== undefined) throw invalid(`/aliases: ${repeated} is in two sets`);
-	const unpaired = unpairedSurrogate(complete);
-	if (unpaired !== undefined) throw invalid(`${unpaired}: a lone surrogate`);
-	return complete;
+	return completeData(typeof given === "string" ? parseData(given, await readDataText(given)) : given);
 }
 
-function copyOf(data: PolicyData): unknown {
+/**
+ * Validates and completes policy data.
+ *
+ * @param given whatever was found where data should be; it stays as it is
+ * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place
+ */
+export function completeData(given: unknown): CompletePolicyData {
+	const data = copyOf(given);
+	if (!validateData(data)) throw invalid(describe(validateData.errors?.[0]));
+	const completed = data as CompletePolicyData;
+	const repeated = repeatedAlias(completed.aliases);
+	if (repeated !== undefined) throw invalid(`/aliases: ${repeated} is in two sets`);
+	const unpaired = unpairedSurrogate(completed);
+	if (unpaired !== undefined) throw invalid(`${unpaired}: a lone surrogate`);
+	return completed;
+}
+
+function copyOf(data: unknown): unknown {
 	try {
 		return structuredClone(data);
 	} catch (cause) {
@@ -30,14 +40,21 @@ function copyOf(data: PolicyData): unknown {
 	}
 }
 
-async function readJson(path: string): Promise<unknown> {
+/** @throws {ResumeGuardError} `file_unreadable` */
+export async function readDataText(path: string): Promise<string> {
 	const { readFile } = await import("node:fs/promises");
-	let text: string;
 	try {
-		text = await readFile(path, "utf8");
+		return await readFile(path, "utf8");
 	} catch (cause) {
 		throw new ResumeGuardError("file_unreadable", `the policy data ${path} cannot be read`, { cause });
 	}
+}
+
+/**
+ * @param path for the message
+ * @throws {ResumeGuardError} `data_invalid`
+ */
+export function parseData(path: string, text: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch (cause) {

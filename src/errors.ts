@@ -3,7 +3,20 @@
  *
  * - `policy_invalid`: the Wasm is not a policy that this package can evaluate (ABI, entrypoints, memory)
  * - `data_invalid`: the policy data breaks `schemas/data.json`; the message has the pointer to the place
+ * - `table_invalid`: a decision table breaks `schemas/table.json`, or there is no case at all; the message has the place
  * - `file_unreadable`: a path that was given cannot be read
+ * - `file_unwritable`: a path that was given cannot be written
+ * - `bundle_unavailable`: the bundle cannot be fetched from its URL
+ * - `bundle_too_large`: the bundle has more bytes, packed or unpacked, or more files than one may have
+ * - `bundle_invalid`: what was given is no bundle that can be read (archive, manifest, JSON)
+ * - `bundle_unsigned`: the bundle has no signature, and one is required
+ * - `bundle_signature_invalid`: the signature is not good for the bundle: signer, scope, or a file of either
+ * - `bundle_roots_invalid`: the bundle is of another root than `mcp`, or has what its roots do not permit
+ * - `bundle_tests_failed`: the bundle fails a case of its own decision tables
+ * - `bundle_outdated`: the bundle's sequence is missing, or lower than one that was active
+ * - `log_unavailable`: the decision log's sink does not take records now; they are kept and tried again
+ * - `log_refused`: the decision log's sink does not take these records
+ * - `opa_missing`: what was asked needs OPA (to compile Rego, for example), and there is none that fits
  * - `token_invalid`: the access token is not good; `cause` says why, the message is safe to show (401, `invalid_token`)
  * - `token_expired`: the access token is good but for its `exp` (401, `invalid_token`)
  * - `token_keys_unavailable`: the keys to verify tokens with could not be fetched, so that it says nothing about
@@ -18,7 +31,20 @@
 export type ResumeGuardErrorCode =
 	| "policy_invalid"
 	| "data_invalid"
+	| "table_invalid"
 	| "file_unreadable"
+	| "file_unwritable"
+	| "bundle_unavailable"
+	| "bundle_too_large"
+	| "bundle_invalid"
+	| "bundle_unsigned"
+	| "bundle_signature_invalid"
+	| "bundle_roots_invalid"
+	| "bundle_tests_failed"
+	| "bundle_outdated"
+	| "log_unavailable"
+	| "log_refused"
+	| "opa_missing"
 	| "token_invalid"
 	| "token_expired"
 	| "token_keys_unavailable"

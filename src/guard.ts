@@ -1,19 +1,22 @@
 import type { CompletePolicyData } from "./data.ts";
-import { type Decisions, whyNotSound } from "./decision.ts";
-import { type Problem, type Questions, readFacts } from "./facts.ts";
+import { decideBy, type Moments, momentsOf, type PolicyFault } from "./decide.ts";
+import type { Decisions } from "./decision.ts";
+import type { ResumeGuardError } from "./errors.ts";
+import type { Questions } from "./facts.ts";
 import type { Facts } from "./generated/types.ts";
 import { createListeners } from "./listeners.ts";
 import type { Moment } from "./policy.ts";
-import type { Rules } from "./rules.ts";
-import { openSource, type RulesOptions } from "./source.ts";
+import { openSource, type RulesOptions, type RulesStatus } from "./source.ts";
 
-export type { Moment };
+export type { Moment, Moments, PolicyFault };
 
 export interface ResumeGuardOptions extends RulesOptions {
 	/** Hears why a decision became `policy_fault`: the policy trapped, or its answer was not sound. Default: `console.error`. */
 	readonly onFault?: (fault: PolicyFault) => void;
 	/** Hears of each decision, just after it: for a log, a candidate policy, metrics. It must not take long. */
 	readonly onDecision?: (event: DecisionEvent) => void;
+	/** With `watch`: hears why later rules are not in force, once for each reason. Default: `console.error`. */
+	readonly onReloadError?: (error: ResumeGuardError) => void;
 }
 
 /** A decision with what it was made from. */
@@ -26,17 +29,6 @@ export interface DecisionEvent {
 	readonly revision: string;
 	/** How long it took, in milliseconds. */
 	readonly duration: number;
-}
-
-/** Labels and claims are short; what is longer than this would keep the host from everything else. */
-const MAX_FACTS = 8 * 1024 * 1024;
-
-/** Why a decision became `policy_fault`, for the log. */
-export interface PolicyFault {
-	readonly moment: Moment;
-	readonly reason: string;
-	/** What the Wasm threw, if it did. */
-	readonly cause?: unknown;
 }
 
 /**
@@ -52,37 +44,38 @@ export interface ResumeGuard extends Moments {
 	readonly revision: string;
 	/** Hears of each new revision, once it is in force; returns how to stop listening. */
 	onRevision(listener: () => void): () => void;
+	/** Which policy and data are in force since when, and what became of later ones. */
+	status(): RulesStatus;
 	/** Stops looking for new revisions; it decides on. */
 	close(): void;
-}
-
-/** The four moments. */
-export interface Moments {
-	/** A request about the session itself: `initialize`, `ping`, a list, a notification, GET without a cursor, DELETE. */
-	session(question: Questions["session"]): Decisions["session"];
-	/** A `tools/call`, another method that returns content, or an answer that refers to a call. */
-	call(question: Questions["call"]): Decisions["call"];
-	/** A GET with `Last-Event-ID`: how many of the pending events may go out, and where the cursor stands then. */
-	resume(question: Questions["resume"]): Decisions["resume"];
-	/** One event whose bytes are about to go out. */
-	delivery(question: Questions["delivery"]): Decisions["delivery"];
 }
 
 /**
  * Creates a guard: loads the policy and its data, and holds them to their contracts.
  *
- * @throws {TypeError} for an option of the wrong type
- * @throws {ResumeGuardError} `policy_invalid`, `data_invalid`, `file_unreadable`
+ * @throws {TypeError} for an option of the wrong type, or that does not go with another
+ * @throws {ResumeGuardError} `policy_invalid`, `data_invalid`, `file_unreadable`; with a `bundle` also the codes that
+ *   begin with `bundle_`, `table_invalid`, and `file_unwritable` for its floor
  */
 export async function createResumeGuard(options: ResumeGuardOptions): Promise<ResumeGuard> {
 	assertOptions(options);
 	const source = await openSource(options);
 	let rules = source.first;
 	const listeners = createListeners<[]>();
-	source.start((next) => {
-		rules = next;
-		listeners.tell();
-	});
+	source.start(
+		(next) => {
+			rules = next;
+			listeners.tell();
+		},
+		(error) => {
+			try {
+				(options.onReloadError ?? reportReloadError)(error);
+			} catch (thrown) {
+				reportReloadError(error);
+				console.error("mcp-resume-guard: onReloadError threw", thrown);
+			}
+		},
+	);
 	const { onDecision } = options;
 	const onFault = (fault: PolicyFault) => {
 		try {
@@ -94,84 +87,20 @@ export async function createResumeGuard(options: ResumeGuardOptions): Promise<Re
 	};
 
 	function decide<M extends Moment>(moment: M, question: Questions[M]): Decisions[M] {
-		return decideBy(rules, moment, question).decision;
+		return decideBy(rules, moment, question, onFault).decision;
 	}
 
 	function decideAloud<M extends Moment>(moment: M, question: Questions[M]): Decisions[M] {
 		if (onDecision === undefined) return decide(moment, question);
 		const start = performance.now();
 		const { revision } = rules;
-		const { facts, decision } = decideBy(rules, moment, question);
+		const { facts, decision } = decideBy(rules, moment, question, onFault);
 		try {
 			onDecision({ moment, facts, decision, revision, duration: performance.now() - start });
 		} catch (error) {
 			console.error("mcp-resume-guard: onDecision threw", error);
 		}
 		return decision;
-	}
-
-	interface Decided<M extends Moment> {
-		readonly facts: Facts | Questions[M];
-		readonly decision: Decisions[M];
-	}
-
-	function decideBy<M extends Moment>(by: Rules, moment: M, question: Questions[M]): Decided<M> {
-		try {
-			return decideOrThrow(by, moment, question);
-		} catch (cause) {
-			const reason = "the policy could not be evaluated";
-			onFault({ moment, reason, cause });
-			const decision = answerTo(by, moment, question, { kind: "policy_fault", detail: reason });
-			return { facts: question, decision };
-		}
-	}
-
-	function decideOrThrow<M extends Moment>(by: Rules, moment: M, question: Questions[M]): Decided<M> {
-		const answer = (problem: Problem): Decided<M> => ({
-			facts: question,
-			decision: answerTo(by, moment, question, problem),
-		});
-		const { policy, data } = by;
-		const reading = readFacts(moment, question, data);
-		if ("problem" in reading) {
-			const { problem } = reading;
-			if (problem.kind === "policy_fault") onFault({ moment, reason: problem.detail });
-			return answer(problem);
-		}
-		const { facts } = reading;
-		const text = JSON.stringify(facts);
-		if (text.length > MAX_FACTS) {
-			return answer({ kind: "invalid_facts", detail: `more than ${MAX_FACTS} characters` });
-		}
-		if (hasLoneSurrogate(text)) return answer({ kind: "invalid_facts", detail: "a lone surrogate" });
-		const proposed = policy.evaluate(moment, text);
-		const reason = whyNotSound(moment, facts, proposed, data);
-		if (reason === undefined) return { facts, decision: proposed as Decisions[M] };
-		policy.replace();
-		onFault({ moment, reason });
-		return answer({ kind: "policy_fault", detail: "the policy's answer is not sound" });
-	}
-
-	const usual = { no_token: 401, invalid_facts: 400, policy_fault: 503 };
-
-	// What the adapter answers itself, in the shape of the moment.
-	function answerTo<M extends Moment>(
-		{ data }: Rules,
-		moment: M,
-		question: Questions[M],
-		problem: Problem,
-	): Decisions[M] {
-		const code = problem.kind === "no_token" ? "token_missing" : problem.kind;
-		const answer = {
-			outcome: problem.kind === "no_token" ? "reauthenticate" : "refuse",
-			code,
-			drift: [],
-			session: "keep",
-			status: data.status[code] ?? usual[problem.kind],
-			detail: problem.detail,
-			...(moment === "resume" && { deliver: 0, cursor: cursorOf(question) }),
-		};
-		return answer as unknown as Decisions[M];
 	}
 
 	return {
@@ -184,39 +113,42 @@ export async function createResumeGuard(options: ResumeGuardOptions): Promise<Re
 			return rules.revision;
 		},
 		onRevision: listeners.add,
+		status: source.status,
 		close: source.close,
 	};
-}
-
-function momentsOf(decide: <M extends Moment>(moment: M, question: Questions[M]) => Decisions[M]): Moments {
-	return {
-		session: (question) => decide("session", question),
-		call: (question) => decide("call", question),
-		resume: (question) => decide("resume", question),
-		delivery: (question) => decide("delivery", question),
-	};
-}
-
-// JSON.stringify escapes nothing but lone surrogates as `\\udXXX`; a backslash before the `u` may itself be escaped.
-function hasLoneSurrogate(json: string): boolean {
-	return json.includes("\\ud") && /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/.test(json);
-}
-
-function cursorOf(question: unknown): string {
-	const { cursor } = (question ?? {}) as { cursor?: { last_event_id?: unknown } };
-	return typeof cursor?.last_event_id === "string" ? cursor.last_event_id : "";
 }
 
 function reportFault({ moment, reason, cause }: PolicyFault): void {
 	console.error(`mcp-resume-guard: policy_fault at ${moment}: ${reason}`, cause ?? "");
 }
 
+function reportReloadError({ code, message }: ResumeGuardError): void {
+	console.error(`mcp-resume-guard: not reloaded, the last good policy stays: ${code}: ${message}`);
+}
+
 function assertOptions(options: unknown): asserts options is ResumeGuardOptions {
-	const { data, policy, onFault, onDecision, ...others } = (options ?? {}) as Record<string, unknown>;
+	const { data, policy, bundle, watch, onFault, onDecision, onReloadError, ...others } = (options ??
+		{}) as Record<string, unknown>;
 	const [unknown] = Object.keys(others);
-	if (unknown !== undefined) throw new TypeError(`createResumeGuard: there is no option \`${unknown}\``);
+	if (unknown !== undefined) throw misuse(`there is no option \`${unknown}\``);
+	if (bundle === undefined) assertLoose(data, policy);
+	else if (data !== undefined || policy !== undefined) {
+		throw misuse("a `bundle` has data and policy in it: `data` and `policy` do not go with it");
+	}
+	if (watch !== undefined && typeof watch !== "boolean") throw misuse("`watch` must be a boolean");
+	if (watch === true && [data, policy].every((given) => typeof given !== "string") && bundle === undefined) {
+		throw misuse("`watch` needs a path or a URL to look at");
+	}
+	if (watch !== true && Object(bundle).polling !== undefined) throw misuse("`bundle.polling` needs `watch`");
+	for (const [name, listener] of Object.entries({ onFault, onDecision, onReloadError })) {
+		if (listener !== undefined && typeof listener !== "function")
+			throw misuse(`\`${name}\` must be a function`);
+	}
+}
+
+function assertLoose(data: unknown, policy: unknown): void {
 	if (typeof data !== "string" && (typeof data !== "object" || data === null)) {
-		throw new TypeError("createResumeGuard: `data` must be policy data or the path of a file");
+		throw misuse("`data` must be policy data or the path of a file");
 	}
 	const isPolicy =
 		policy === undefined ||
@@ -224,10 +156,9 @@ function assertOptions(options: unknown): asserts options is ResumeGuardOptions 
 		policy instanceof Uint8Array ||
 		policy instanceof ArrayBuffer ||
 		policy instanceof WebAssembly.Module;
-	if (!isPolicy)
-		throw new TypeError("createResumeGuard: `policy` must be bytes, a WebAssembly.Module or a path");
-	for (const [name, listener] of Object.entries({ onFault, onDecision })) {
-		if (listener === undefined || typeof listener === "function") continue;
-		throw new TypeError(`createResumeGuard: \`${name}\` must be a function`);
-	}
+	if (!isPolicy) throw misuse("`policy` must be bytes, a WebAssembly.Module or a path");
+}
+
+function misuse(what: string): TypeError {
+	return new TypeError(`createResumeGuard: ${what}`);
 }

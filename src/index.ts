@@ -1,3 +1,5 @@
+export type { BundleKey } from "./bundle/keys.ts";
+export type { BundleOptions, BundleVerification } from "./bundle/options.ts";
 export type { Claims } from "./claims.ts";
 export type { Decisions } from "./decision.ts";
 export { ResumeGuardError, type ResumeGuardErrorCode } from "./errors.ts";
@@ -46,10 +48,17 @@ export type {
 	SessionDecision,
 	SessionFacts,
 } from "./generated/types.ts";
-export { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "./guard.ts";
+export {
+	createResumeGuard,
+	type DecisionEvent,
+	type PolicyFault,
+	type ResumeGuard,
+	type ResumeGuardOptions,
+} from "./guard.ts";
 export type { Moment, PolicySource } from "./policy.ts";
 export { createMemorySessionStore, type SessionLimits } from "./sessions/memory.ts";
 export type { SessionKey, SessionMatch, SessionRecord, SessionStore } from "./sessions/store.ts";
+export type { RulesOptions, RulesStatus } from "./source.ts";
 export {
 	bearerToken,
 	createTokenVerifier,

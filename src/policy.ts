@@ -1,5 +1,6 @@
 import * as opaWasm from "@open-policy-agent/opa-wasm";
 import { ResumeGuardError } from "./errors.ts";
+import { evaluateText, type LoadedPolicy } from "./evaluate.ts";
 import { policyWasm } from "./generated/policy-wasm.ts";
 import type { PolicyData } from "./generated/types.ts";
 
@@ -27,7 +28,8 @@ export interface Policy {
 // At run time the module has all of it on its default export, which its types leave out.
 const { default: opa } = opaWasm as unknown as { default: typeof opaWasm };
 
-type Instance = ReturnType<typeof opa.loadPolicySync>;
+type Instance = ReturnType<typeof opa.loadPolicySync> &
+	LoadedPolicy & { readonly minorVersion: number; readonly entrypoints: Readonly<Record<string, number>> };
 
 // Wasm memory never shrinks: an instance that has grown past the budget is replaced.
 const PAGE = 64 * 1024;
@@ -43,14 +45,45 @@ const MAXIMUM = (256 * 1024 * 1024) / PAGE;
  */
 export async function loadPolicy(source: PolicySource | undefined, data: PolicyData): Promise<Policy> {
 	const module = source === undefined ? await compilePackaged() : await compile(source);
-	let instance: Instance | undefined = instantiate(module, data);
+	const { evaluate, replace } = createEvaluator(module, MOMENTS.map(entrypoint), { mcp: data });
+	return { evaluate: (moment, facts) => evaluate(entrypoint(moment), facts), replace };
+}
+
+/**
+ * Loads one rule of any other Wasm that OPA built, with its data.
+ *
+ * @param name of the entrypoint, `system/log/mask` for example
+ * @returns a function from JSON text to what the rule answers; `undefined` if it is undefined. It throws as
+ *   {@link Policy.evaluate} does
+ * @throws {ResumeGuardError} `policy_invalid`, `file_unreadable`
+ */
+export async function loadEntrypoint(
+	source: PolicySource,
+	name: string,
+	data: object = {},
+): Promise<(input: string) => unknown> {
+	const { evaluate } = createEvaluator(await compile(source), [name], data);
+	return (input) => evaluate(name, input);
+}
+
+interface Evaluator {
+	evaluate(entrypoint: string, input: string): unknown;
+	replace(): void;
+}
+
+function createEvaluator(
+	module: WebAssembly.Module,
+	entrypoints: readonly string[],
+	data: object,
+): Evaluator {
+	let instance: Instance | undefined = instantiate(module, entrypoints, data);
 
 	return {
-		evaluate(moment, facts) {
-			const current = instance ?? instantiate(module, data);
+		evaluate(entrypoint, input) {
+			const current = instance ?? instantiate(module, entrypoints, data);
 			// Until it has answered, it is not known to be sound.
 			instance = undefined;
-			const results: unknown = current.evaluate(toBuffer(facts), entrypoint(moment));
+			const results = evaluateText(current, current.entrypoints[entrypoint] ?? -1, input);
 			if (current.mem.buffer.byteLength <= BUDGET * PAGE) instance = current;
 			return resultOf(results);
 		},
@@ -58,14 +91,6 @@ export async function loadPolicy(source: PolicySource | undefined, data: PolicyD
 			instance = undefined;
 		},
 	};
-}
-
-const encoder = new TextEncoder();
-
-// opa-wasm takes an ArrayBuffer for JSON text, and all of it.
-function toBuffer(text: string): ArrayBuffer {
-	const { buffer, byteLength } = encoder.encode(text);
-	return buffer.byteLength === byteLength ? buffer : buffer.slice(0, byteLength);
 }
 
 // opa-wasm answers with a set of results: empty where the entrypoint is undefined.
@@ -83,8 +108,31 @@ let packaged: Promise<WebAssembly.Module> | undefined;
 
 // Once for all guards: it is most of what creating one costs.
 function compilePackaged(): Promise<WebAssembly.Module> {
-	packaged ??= compile(fromBase64(policyWasm));
+	packaged ??= compile(packagedPolicy());
 	return packaged;
+}
+
+/** The bytes of the policy that comes with this package. */
+export function packagedPolicy(): Uint8Array {
+	return fromBase64(policyWasm);
+}
+
+/** @throws {ResumeGuardError} `policy_invalid` */
+export type Compile = (bytes: Uint8Array) => Promise<WebAssembly.Module>;
+
+/** Compiles, and keeps the last module: most reloads bring the same policy with other data. */
+export function createCompiler(): Compile {
+	let last: { readonly bytes: Uint8Array; readonly module: WebAssembly.Module } | undefined;
+	return async (bytes) => {
+		if (last !== undefined && isSame(last.bytes, bytes)) return last.module;
+		const module = await compile(bytes);
+		last = { bytes, module };
+		return module;
+	};
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+	return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
 async function compile(source: PolicySource): Promise<WebAssembly.Module> {
@@ -97,7 +145,8 @@ async function compile(source: PolicySource): Promise<WebAssembly.Module> {
 	}
 }
 
-async function readPolicy(path: string): Promise<Uint8Array> {
+/** @throws {ResumeGuardError} `file_unreadable` */
+export async function readPolicy(path: string): Promise<Uint8Array> {
 	// Imported only where a path is given: the core runs without a file system.
 	const { readFile } = await import("node:fs/promises");
 	try {
@@ -107,20 +156,24 @@ async function readPolicy(path: string): Promise<Uint8Array> {
 	}
 }
 
-function instantiate(module: WebAssembly.Module, data: PolicyData): Instance {
+function instantiate(module: WebAssembly.Module, entrypoints: readonly string[], data: object): Instance {
 	let instance: Instance;
 	try {
-		instance = opa.loadPolicySync(module, { initial: 5, maximum: MAXIMUM });
+		// Its types leave out what it is made of.
+		instance = opa.loadPolicySync(module, { initial: 5, maximum: MAXIMUM }) as unknown as Instance;
 	} catch (cause) {
 		throw new ResumeGuardError("policy_invalid", `the policy cannot be loaded: ${reasonOf(cause)}`, {
 			cause,
 		});
 	}
-	const missing = MOMENTS.map(entrypoint).filter((name) => !Object.hasOwn(instance.entrypoints, name));
+	if (!(instance.minorVersion >= 2)) {
+		throw new ResumeGuardError("policy_invalid", "the policy is of an ABI of OPA before 1.2");
+	}
+	const missing = entrypoints.filter((name) => !Object.hasOwn(instance.entrypoints, name));
 	if (missing.length > 0) {
 		throw new ResumeGuardError("policy_invalid", `the policy has no entrypoint ${missing.join(", ")}`);
 	}
-	instance.setData({ mcp: data });
+	instance.setData(data);
 	return instance;
 }
 

@@ -83,6 +83,7 @@ describe("what is no policy is refused when the guard is made", () => {
 		["Wasm that is cut off", readFileSync(WASM).subarray(0, 5000), "policy_invalid", /not WebAssembly/],
 		["Wasm that is no policy", emptyModule, "policy_invalid", /cannot be loaded/],
 		["another ABI", handmadePolicy({ abi: 2 }), "policy_invalid", /unsupported ABI version 2/],
+		["an ABI of before opa_eval", handmadePolicy({ minorAbi: 1 }), "policy_invalid", /before 1\.2/],
 		[
 			"no entrypoint",
 			handmadePolicy({ entrypoints: [] }),
@@ -120,7 +121,7 @@ describe("what is no policy is refused when the guard is made", () => {
 describe("a policy that fails while it decides", () => {
 	const refuse = { outcome: "refuse", code: "undecided", drift: [], session: "keep", status: 403 };
 
-	it.each(["trap", "abort", "undefined"] as const)(
+	it.each(["trap", "abort", "undefined", "outside", "far outside"] as const)(
 		"is replaced, and the next decision stands: %s",
 		async (fails) => {
 			const faults: PolicyFault[] = [];

@@ -2,11 +2,15 @@
 export interface Handmade {
 	/** What every entrypoint answers; absent: undefined. */
 	readonly answer?: unknown;
-	/** What an evaluation does instead: runs into `unreachable`, gives up as OPA's runtime does, or is undefined. */
-	readonly fails?: "trap" | "abort" | "undefined";
+	/**
+	 * What an evaluation does instead: runs into `unreachable`, gives up as OPA's runtime does, is undefined, or answers
+	 * with an address that is not in its memory.
+	 */
+	readonly fails?: "trap" | "abort" | "undefined" | "outside" | "far outside";
 	/** How many evaluations an instance answers before it fails. Default: none. */
 	readonly after?: number;
 	readonly abi?: number;
+	readonly minorAbi?: number;
 	readonly entrypoints?: readonly string[];
 	/** Pages of memory that the module says it needs. */
 	readonly pages?: number;
@@ -41,6 +45,8 @@ export function handmadePolicy(made: Handmade = {}): Uint8Array<ArrayBuffer> {
 		trap: [0x00],
 		abort: [0x41, ...signed(message), 0x10, 0, 0x00],
 		undefined: [0x41, ...signed(undefinedAnswer), 0x0f],
+		outside: [0x41, ...signed(0x7fff_ffff), 0x0f],
+		"far outside": [0x41, ...signed(-1), 0x0f],
 	};
 	// if (evaluations > after) { failure }
 	const condition = [0x23, 2, 0x41, ...signed(made.after ?? 0), 0x4a, 0x04, 0x40];
@@ -66,7 +72,7 @@ export function handmadePolicy(made: Handmade = {}): Uint8Array<ArrayBuffer> {
 	];
 	const globals: readonly [value: number, mutable: number][] = [
 		[made.abi ?? 1, 0],
-		[2, 0],
+		[made.minorAbi ?? 2, 0],
 		[0, 1],
 	];
 	const exported = [

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import type { McpServer } from "@modelcontextprotocol/server";
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
@@ -18,8 +19,10 @@ export interface ExampleOptions {
 	readonly guarded?: boolean;
 	/** Members of the policy data to set otherwise. */
 	readonly data?: Partial<PolicyData>;
+	/** A file of policy data that the host watches; where it is not there, it is made of `data`. */
+	readonly dataFile?: string;
 	/** Further options of the guard. */
-	readonly guard?: Omit<ResumeGuardFastifyOptions, "data" | "tokens">;
+	readonly guard?: Omit<ResumeGuardFastifyOptions, "data" | "bundle" | "watch" | "tokens">;
 	/** The MCP server of a session. Default: the one with the tools of the example. */
 	readonly createServer?: (gates: Gates) => McpServer;
 	/** Hears of each event that the host has stored for a client. */
@@ -43,6 +46,10 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const origin = `http://127.0.0.1:${port}`;
 	const mcp = `${origin}/mcp`;
 	const data = { ...exampleData(mcp), ...options.data };
+	const { dataFile } = options;
+	if (dataFile !== undefined && !existsSync(dataFile)) {
+		writeFileSync(dataFile, `${JSON.stringify(data, undefined, 2)}\n`);
+	}
 	const authorizationServer = await startAuthorizationServer({ resources: () => true });
 	const tokens = { issuer: authorizationServer.issuer, jwks: authorizationServer.jwks };
 	const gates = createGates();
@@ -53,14 +60,15 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const app = Fastify({ logger: options.logger ?? false, forceCloseConnections: true });
 	addDevDoors(app, authorizationServer, gates);
 	if (options.guarded === false) {
-		await addUnguardedRoutes(app, tokens, data, createServer, onEvent ?? (() => {}));
+		const read = dataFile === undefined ? data : JSON.parse(readFileSync(dataFile, "utf8"));
+		await addUnguardedRoutes(app, tokens, read, createServer, onEvent ?? (() => {}));
 	} else {
 		const log = options.guard?.events ?? createMemoryEventLog();
 		const events = onEvent === undefined ? log : overheard(log, onEvent);
 		await app.register(resumeGuard, {
 			...options.guard,
 			events,
-			data,
+			...(dataFile === undefined ? { data } : { data: dataFile, watch: true }),
 			tokens,
 			sse: { connect: (transport) => createServer().connect(transport) },
 		});

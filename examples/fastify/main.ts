@@ -1,13 +1,15 @@
 import { parseArgs } from "node:util";
 import { startExample } from "./host.ts";
 
-// `npm run example -- [--no-guard] [--profile P] [--replay R] [--foreign-principal F]`, on PORT (0 or unset: any).
+// `npm run example -- [--no-guard] [--profile P] [--replay R] [--foreign-principal F] [--data FILE]`, on PORT (0 or
+// unset: any). With --data the policy data is in FILE, which is made if it is not there: an edit takes effect at once.
 const { values } = parseArgs({
 	options: {
 		guard: { type: "boolean", default: true },
 		profile: { type: "string" },
 		replay: { type: "string" },
 		"foreign-principal": { type: "string" },
+		data: { type: "string" },
 	},
 	allowNegative: true,
 });
@@ -15,6 +17,7 @@ const { values } = parseArgs({
 const example = await startExample({
 	port: Number(process.env.PORT ?? 0),
 	guarded: values.guard,
+	...(values.data !== undefined && { dataFile: values.data }),
 	data: Object.fromEntries(
 		Object.entries({
 			profile: values.profile,

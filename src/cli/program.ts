@@ -1,18 +1,31 @@
 import { Command, CommanderError } from "commander";
-import { decide } from "./decide.ts";
-import type { Stdio } from "./stdio.ts";
+import { ResumeGuardError } from "../errors.ts";
+import { visible } from "../testing/text.ts";
+import { registerBuild } from "./build.ts";
+import { registerCheck } from "./check.ts";
+import type { ExitCode, Register } from "./command.ts";
+import { registerDecide } from "./decide.ts";
+import { registerExplain } from "./explain.ts";
+import { registerInit } from "./init.ts";
+import { registerInspect } from "./inspect.ts";
+import { registerReplay } from "./replay.ts";
+import { type Stdio, write } from "./stdio.ts";
+import { registerTest } from "./test.ts";
 
-const decideHelp = `
-Standard input: facts as JSON, one object a line. Each has its moment (session,
-call, resume or delivery) and what that moment asks about; claims raw or
-normalised, pending events one by one or folded; without now, it is the current
-time. Standard output: a line for each, in order: the decision, or
-{"error": {"code": "invalid_line", "message"}} where the line is no question
-(not JSON in UTF-8, no object, no moment, longer than 16 MiB).
+/** Each command registers itself, in this order of the help. */
+const commands: readonly Register[] = [
+	registerInit,
+	registerCheck,
+	registerTest,
+	registerBuild,
+	registerInspect,
+	registerDecide,
+	registerExplain,
+	registerReplay,
+];
 
-Exit code: 0 if every line was answered with a decision, be it a refusal; 1 if
-one was answered with an error; 2 if the options, the policy or its data are not
-good, or input or output fail.
+const help = `
+Exit code of every command: 0 yes, 1 no, 2 it could not be found out.
 `;
 
 /**
@@ -23,23 +36,26 @@ good, or input or output fail.
  */
 export async function run(argv: readonly string[], stdio: Stdio): Promise<number> {
 	const { stdout, stderr } = stdio;
-	let exitCode = 0;
+	let exitCode: ExitCode = 0;
+	let json = false;
 	// Whoever writes is told of the error, too; without a listener it would end the process.
 	for (const stream of [stdout, stderr]) stream.on("error", () => {});
 
 	const program = new Command("mcp-resume-guard")
 		.description("Which events a reconnecting MCP client may be sent, decided by policy.")
 		.configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-		.exitOverride();
-	program
-		.command("decide")
-		.description("decide questions as the guard does in a host: facts in, decisions out")
-		.option("--policy <file>", "the policy, Wasm built by OPA (default: the one in this package)")
-		.option("--data <file>", "policy data (default: policies/mcp/data.json in this package)")
-		.addHelpText("after", decideHelp)
-		.action(async (options: { policy?: string; data?: string }) => {
-			exitCode = await decide(options, stdio);
+		.addHelpText("after", help)
+		.exitOverride()
+		.hook("preAction", (_, command) => {
+			json = command.opts().json === true;
 		});
+	const shell = {
+		stdio,
+		exit(code: ExitCode) {
+			exitCode = code;
+		},
+	};
+	for (const register of commands) register(program, shell);
 
 	try {
 		await program.parseAsync(argv, { from: "user" });
@@ -47,12 +63,22 @@ export async function run(argv: readonly string[], stdio: Stdio): Promise<number
 	} catch (error) {
 		// Commander has written what it has to say: the help that was asked for, or what is wrong with the options.
 		if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-		stderr.write(`mcp-resume-guard: ${messageOf(error)}\n`);
+		const message = messageOf(error);
+		const line = JSON.stringify({ error: { code: codeOf(error), message } });
+		if (json) await write(stdout, `${line}\n`).catch(() => {});
+		// Names of files and cases may have anything in them; what OPA says has lines.
+		stderr.write(`mcp-resume-guard: ${message.split("\n").map(visible).join("\n")}\n`);
 		return 2;
 	}
 }
 
+function codeOf(error: unknown): string {
+	return error instanceof ResumeGuardError ? error.code : "failed";
+}
+
 function messageOf(error: unknown): string {
 	if (!(error instanceof Error)) return String(error);
-	return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+	return error.cause instanceof Error && !error.message.includes(error.cause.message)
+		? `${error.message}: ${error.cause.message}`
+		: error.message;
 }

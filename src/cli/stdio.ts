@@ -6,3 +6,14 @@ export interface Stdio {
 	readonly stdout: Writable;
 	readonly stderr: Writable;
 }
+
+/** Resolves when the text has gone out: to `false` if nobody reads it any more. */
+export function write(stream: Writable, text: string): Promise<boolean> {
+	return new Promise((resolve, reject) => {
+		stream.write(text, (error: NodeJS.ErrnoException | null | undefined) => {
+			if (error == null) resolve(true);
+			else if (error.code === "EPIPE") resolve(false);
+			else reject(error);
+		});
+	});
+}

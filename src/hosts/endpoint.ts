@@ -3,6 +3,7 @@ import { ResumeGuardError } from "../errors.ts";
 import type { EventLog } from "../events/log.ts";
 import { createMemoryEventLog } from "../events/memory.ts";
 import { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "../guard.ts";
+import { endCall } from "../resume/calls.ts";
 import { answerDelete } from "../resume/delete.ts";
 import { answerGet } from "../resume/get.ts";
 import { type DecisionRecord, endSession, type Ground, type Incoming } from "../resume/ground.ts";
@@ -29,7 +30,9 @@ import { createOwnTransport, type GuardTransport } from "./own-transport.ts";
 import { attributeSends, createEventStore, type SdkEventStore, type SdkTransport } from "./sdk.ts";
 
 /** What every host's guard takes. */
-export interface EndpointOptions extends Pick<ResumeGuardOptions, "data" | "policy">, OriginOptions {
+export interface EndpointOptions
+	extends Pick<ResumeGuardOptions, "data" | "policy" | "bundle" | "watch" | "onDecision">,
+		OriginOptions {
 	/** How access tokens are verified: options of the built-in verifier, or a verifier of your own. */
 	readonly tokens: TokenVerifierOptions | TokenVerifier;
 	/** Issuers for the protected-resource metadata (RFC 9728). Default: the issuer of `tokens`. */
@@ -94,8 +97,7 @@ export interface Passed<T extends SdkTransport> {
 /** An MCP endpoint under guard, for any host: requests in, answers out. */
 export interface Endpoint<T extends SdkTransport> {
 	readonly guard: ResumeGuard;
-	readonly metadata: ResourceMetadata | undefined;
-	/** The protected-resource metadata, if this path is one where it is. */
+	/** The protected-resource metadata of the data in force, if this path is one where it is. */
 	metadataAt(path: string): WholeAnswer | undefined;
 	/** Host and Origin; the headers are for every answer to this request. */
 	checkOrigin(headers: Incoming["headers"]): {
@@ -131,18 +133,25 @@ export async function createEndpoint<T extends SdkTransport>(
 	options: EndpointOptions,
 	log: EndpointLog,
 ): Promise<Endpoint<T>> {
+	const { data, policy, bundle, watch, onDecision } = options;
 	const guard = await createResumeGuard({
-		data: options.data,
-		...(options.policy !== undefined && { policy: options.policy }),
+		...(data !== undefined && { data }),
+		...(policy !== undefined && { policy }),
+		...(bundle !== undefined && { bundle }),
+		...(watch !== undefined && { watch }),
+		...(onDecision !== undefined && { onDecision }),
 		onFault: log.fault,
+		onReloadError: (error) => log.error(error, "policy not reloaded: the last good one stays"),
 	});
 	const verify = verifierOf(options.tokens, guard);
-	const metadata = resourceMetadata(guard.data, issuersOf(options));
+	const metadata = metadataOf(guard, issuersOf(options));
 	const ground: Ground = {
 		guard,
 		sessions: options.sessions ?? createMemorySessionStore(),
 		events: options.events ?? createMemoryEventLog(),
-		resourceMetadata: metadata?.url,
+		get resourceMetadata() {
+			return metadata()?.url;
+		},
 		stateless: options.stateless ?? false,
 		listCoveredTools: options.listCoveredTools ?? false,
 		observe: log.decision,
@@ -173,11 +182,11 @@ export async function createEndpoint<T extends SdkTransport>(
 
 	return {
 		guard,
-		metadata,
 		metadataAt(path) {
-			if (metadata === undefined || (path !== metadata.path && path !== rootMetadataPath)) return undefined;
+			const found = metadata();
+			if (found === undefined || (path !== found.path && path !== rootMetadataPath)) return undefined;
 			const headers = { "content-type": "application/json", "access-control-allow-origin": "*" };
-			return { status: 200, headers, body: JSON.stringify(metadata.document) };
+			return { status: 200, headers, body: JSON.stringify(found.document) };
 		},
 		checkOrigin: (headers) => checkOrigin(headers, options),
 
@@ -190,7 +199,7 @@ export async function createEndpoint<T extends SdkTransport>(
 				scheme = credentials.scheme;
 				return { token, claims: await verify(token, { ...request, scheme }) };
 			} catch (error) {
-				return { refused: tokenRefusal(error, scheme, metadata?.url, log) };
+				return { refused: tokenRefusal(error, scheme, metadata()?.url, log) };
 			}
 		},
 
@@ -226,8 +235,10 @@ export async function createEndpoint<T extends SdkTransport>(
 			if (opens && status >= 400) return endSession(ground, session.key);
 			// Complete without an event it was no stream: an error, or one JSON body. Its calls are answered.
 			if (!complete || post.hasEmitted) return;
-			for (const { request_id } of post.calls) await ground.events.closeCall(session.key, request_id);
-			session.posts.delete(post);
+			for (const id of [...post.waiting]) {
+				await ground.events.closeCall(session.key, id);
+				endCall(session, id);
+			}
 		},
 
 		async endSessions(match) {
@@ -236,7 +247,10 @@ export async function createEndpoint<T extends SdkTransport>(
 			return ended.length;
 		},
 
-		close: () => lives.close(),
+		async close() {
+			guard.close();
+			await lives.close();
+		},
 	};
 }
 
@@ -245,7 +259,20 @@ function verifierOf(tokens: TokenVerifierOptions | TokenVerifier, guard: ResumeG
 	if (typeof tokens !== "object" || tokens === null) {
 		throw new TypeError("`tokens` must be options of the token verifier, or a verifier");
 	}
-	return createTokenVerifier(tokens, guard.data);
+	return createTokenVerifier(tokens, () => guard.data);
+}
+
+/** The metadata of the data in force, made once for each. */
+function metadataOf(guard: ResumeGuard, issuers: readonly string[]): () => ResourceMetadata | undefined {
+	let { data } = guard;
+	let made = resourceMetadata(data, issuers);
+	return () => {
+		if (guard.data !== data) {
+			data = guard.data;
+			made = resourceMetadata(data, issuers);
+		}
+		return made;
+	};
 }
 
 function issuersOf({ authorizationServers, tokens }: EndpointOptions): readonly string[] {

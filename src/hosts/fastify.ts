@@ -94,12 +94,13 @@ export const resumeGuard = fp(
 			await endpoint.close();
 		});
 
-		if (endpoint.metadata !== undefined) {
-			const { path: ownPath, document } = endpoint.metadata;
-			for (const wellKnown of new Set([ownPath, rootMetadataPath])) {
-				app.get(wellKnown, (_request, reply) =>
-					reply.header("access-control-allow-origin", "*").send(document),
-				);
+		// Where it is depends on the policy data, which may change.
+		if (options.watch === true || endpoint.metadataAt(rootMetadataPath) !== undefined) {
+			for (const wellKnown of [rootMetadataPath, `${rootMetadataPath}/*`]) {
+				app.get(wellKnown, (request, reply) => {
+					const metadata = endpoint.metadataAt(request.url.slice(app.prefix.length).replace(/\?.*/s, ""));
+					return metadata === undefined ? reply.callNotFound() : send(reply, metadata);
+				});
 			}
 		}
 

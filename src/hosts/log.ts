@@ -33,10 +33,35 @@ function logDecision(logger: Logger, { decision, ...facts }: DecisionRecord): vo
 	const held = "held" in decision ? decision.held : undefined;
 	const delivered = "deliver" in decision && decision.deliver > 0 ? { deliver: decision.deliver } : undefined;
 	const entry = {
-		mcp: { ...facts, outcome, code, ...delivered, ...(drift.length > 0 && { drift }), ...(held && { held }) },
+		mcp: legible({
+			...facts,
+			outcome,
+			code,
+			...delivered,
+			...(drift.length > 0 && { drift }),
+			...(held && { held }),
+		}),
 	};
 	if (outcome === "proceed") logger.debug(entry, "mcp proceed");
 	else if (decision.session === "end" || code === "principal_drift")
 		logger.warn(entry, `mcp ${outcome}: ${code}`);
 	else logger.info(entry, `mcp ${outcome}: ${code}`);
+}
+
+const LONGEST_TEXT = 256;
+// Control and format characters, surrogates without their half, separators of lines: what may break a line, colour a
+// terminal or turn text around.
+const ILLEGIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** Names of tools and methods, ids and cursors are what a client has sent. */
+function legible<T>(value: T): T {
+	if (typeof value === "string") return legibleText(value) as T;
+	if (typeof value !== "object" || value === null) return value;
+	if (Array.isArray(value)) return value.map(legible) as T;
+	return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, legible(member)])) as T;
+}
+
+function legibleText(text: string): string {
+	const short = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+	return short.replace(ILLEGIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

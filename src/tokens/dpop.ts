@@ -41,7 +41,14 @@ export interface DpopOptions {
  * Verifies that the DPoP proof of a request was made for this request and this token, and uses it up. Resolves with the
  * thumbprint of its key (RFC 7638). Rejects with a `ResumeGuardError`: `dpop_proof_invalid` or `dpop_nonce_required`.
  */
-export type ProofVerifier = (token: string, request: TokenRequest) => Promise<string>;
+export type ProofVerifier = (token: string, request: TokenRequest, rules: ProofRules) => Promise<string>;
+
+/** What policy data says about proofs. */
+export interface ProofRules {
+	readonly resources: readonly string[];
+	/** Seconds. */
+	readonly skew: number;
+}
 
 /** Seconds that a proof is good for, beside the skew; RFC 9449 section 11.1 asks for seconds or minutes. */
 const LIFETIME = 60;
@@ -52,20 +59,20 @@ const PRIVATE = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 /**
  * A verifier of DPoP proofs as RFC 9449 section 4.3 has them. A proof is good once on one machine.
  *
- * @param skew seconds
  * @throws TypeError for wrong options
  */
-export function createProofVerifier(
-	{ baseUrl, nonceSecret }: DpopOptions,
-	resources: readonly string[],
-	skew: number,
-): ProofVerifier {
-	const base = publicBase(baseUrl, resources);
+export function createProofVerifier({ baseUrl, nonceSecret }: DpopOptions): ProofVerifier {
+	const given = baseUrl === undefined ? undefined : publicBase(baseUrl, []);
 	const nonces = nonceSecret === undefined ? undefined : createNonces(nonceSecret);
 	const used = createUsedProofs();
 	const jwt = { key: embeddedKey, algorithms: [...ASYMMETRIC], headerFault };
 
-	async function verify(token: string, request: TokenRequest): Promise<string> {
+	async function verify(
+		token: string,
+		request: TokenRequest,
+		{ resources, skew }: ProofRules,
+	): Promise<string> {
+		const base = given ?? publicBase(undefined, resources);
 		if (base === undefined) throw new Error("there is no URL to compare htu with: set dpop.baseUrl");
 		const [proof, ...more] = [request.headers.dpop ?? []].flat();
 		if (proof === undefined || more.length > 0) throw new Error("not exactly one DPoP header");
@@ -91,9 +98,9 @@ export function createProofVerifier(
 		return thumbprint;
 	}
 
-	return async (token, request) => {
+	return async (token, request, rules) => {
 		try {
-			return await verify(token, request);
+			return await verify(token, request, rules);
 		} catch (cause) {
 			if (cause instanceof ResumeGuardError) throw cause;
 			const reason = (cause as Error).message;

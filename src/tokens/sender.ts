@@ -1,10 +1,15 @@
-import { createProofVerifier, type DpopOptions } from "./dpop.ts";
+import { createProofVerifier, type DpopOptions, type ProofRules } from "./dpop.ts";
 import { isText, type TokenClaims } from "./jwt.ts";
 import type { TokenRequest } from "./request.ts";
 import { sha256 } from "./sha256.ts";
 
 /** Rejects with why the sender has not proved to be whom the token is bound to. */
-export type SenderCheck = (token: string, claims: TokenClaims, request: TokenRequest) => Promise<void>;
+export type SenderCheck = (
+	token: string,
+	claims: TokenClaims,
+	request: TokenRequest,
+	rules: ProofRules,
+) => Promise<void>;
 
 /** The confirmation methods of RFC 9449 section 6.1 and RFC 8705 section 3.1. */
 interface Confirmation {
@@ -19,17 +24,12 @@ const METHODS = ["jkt", "x5t#S256"];
  * every key that it names (RFC 7800 section 3.1). A token that is bound to a DPoP key is good in no other scheme, and
  * no other token in this one (RFC 9449 sections 7.1 and 7.2).
  *
- * @param skew seconds
  * @throws TypeError for wrong options
  */
-export function createSenderCheck(
-	options: DpopOptions,
-	resources: readonly string[],
-	skew: number,
-): SenderCheck {
-	const verifyProof = createProofVerifier(options, resources, skew);
+export function createSenderCheck(options: DpopOptions): SenderCheck {
+	const verifyProof = createProofVerifier(options);
 
-	return async (token, claims, request) => {
+	return async (token, claims, request, rules) => {
 		const { jkt, "x5t#S256": certificate } = confirmation(claims);
 		if ((jkt !== undefined) !== (request.scheme === "DPoP")) {
 			throw new Error("cnf and the scheme do not fit");
@@ -41,7 +41,7 @@ export function createSenderCheck(
 			}
 		}
 		// Last, since it uses the proof up.
-		if (jkt !== undefined && (await verifyProof(token, request)) !== jkt) {
+		if (jkt !== undefined && (await verifyProof(token, request, rules)) !== jkt) {
 			throw new Error("cnf is of another DPoP key");
 		}
 	};

@@ -49,9 +49,13 @@ const DEFAULT_SKEW = 30;
  *
  * Errors say what to do, not what was in the token: their `cause` has the reason, in fixed words too.
  *
+ * @param data or, if it may change, who says what it is now: keys and used proofs stay
  * @throws TypeError for wrong options.
  */
-export function createTokenVerifier(options: TokenVerifierOptions, data: PolicyData): TokenVerifier {
+export function createTokenVerifier(
+	options: TokenVerifierOptions,
+	data: PolicyData | (() => PolicyData),
+): TokenVerifier {
 	const { issuer, allow = {} } = options;
 	const algorithms = [...(options.algorithms ?? ASYMMETRIC)];
 	if (typeof issuer !== "string" || issuer === "") throw new TypeError("issuer is a non-empty string");
@@ -60,26 +64,34 @@ export function createTokenVerifier(options: TokenVerifierOptions, data: PolicyD
 	}
 	const key = createKeySource(issuer, options.jwks);
 	const jwt: JwtRules = { key, algorithms, headerFault: (header) => headerFault(header, allow) };
-	const skew = data.clock_skew ?? DEFAULT_SKEW;
-	const rules = { issuer, allow, skew, own: ownResources(data) };
-	const checkSender = createSenderCheck(options.dpop ?? {}, data.resources, skew);
+	const checkSender = createSenderCheck(options.dpop ?? {});
+	const current = typeof data === "function" ? data : () => data;
+	let rules = rulesOf(current());
 
-	async function verify(token: string, request: TokenRequest): Promise<TokenClaims> {
+	function rulesOf(from: PolicyData) {
+		const { clock_skew: skew = DEFAULT_SKEW, resources } = from;
+		return { from, issuer, allow, skew, resources, own: ownResources(from) };
+	}
+
+	async function verify(token: string, request: TokenRequest, by: typeof rules): Promise<TokenClaims> {
 		const { header, claims } = await verifyJwt(token, jwt);
-		check(claimsFault(header, claims, rules, now()));
-		await checkSender(token, claims, request);
+		check(claimsFault(header, claims, by, now()));
+		await checkSender(token, claims, request, by);
 		return claims;
 	}
 
 	return async (token, request) => {
+		const from = current();
+		if (from !== rules.from) rules = rulesOf(from);
+		const by = rules;
 		let claims: TokenClaims;
 		try {
-			claims = await verify(token, request);
+			claims = await verify(token, request, by);
 		} catch (cause) {
 			if (cause instanceof ResumeGuardError) throw cause;
 			throw new ResumeGuardError("token_invalid", "The access token is not valid", { cause });
 		}
-		if (isExpired(claims.exp, rules.skew, now())) {
+		if (isExpired(claims.exp, by.skew, now())) {
 			throw new ResumeGuardError("token_expired", "The access token has expired");
 		}
 		return claims;

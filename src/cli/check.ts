@@ -1,0 +1,124 @@
+import type { Command } from "commander";
+import { type CompletePolicyData, readData } from "../data.ts";
+import type { PolicyData } from "../generated/types.ts";
+import { visible } from "../testing/text.ts";
+import { checkRego } from "./check-rego.ts";
+import { checkTable } from "./check-tables.ts";
+import type { Shell } from "./command.ts";
+import type { Finding, Found } from "./finding.ts";
+import { lintData, overlappingAliases } from "./lint.ts";
+import { findOpa, GET_OPA } from "./opa.ts";
+import { type FolderFile, type PolicyFolder, parse, readPolicyFolder } from "./policy-folder.ts";
+import { dataSchemaFindings } from "./schema-findings.ts";
+import { write } from "./stdio.ts";
+import { type Style, styleOf } from "./style.ts";
+
+const help = `
+Looks at the policy data and the decision tables by their schemas, at resource
+indicators that are probably not meant so, and at Rego by \`opa fmt\` and
+\`opa check --strict --schema\`. Without OPA it says on standard error what it
+left out.
+
+Exit code: 0 if there is no error (and, with --strict, no warning); 1 if there
+is one; 2 if DIR is no policy folder, or cannot be read.
+`;
+
+export function registerCheck(program: Command, { stdio, exit }: Shell): void {
+	program
+		.command("check")
+		.description("check a policy folder: its data, its tables, its Rego")
+		.argument("<dir>", "the policy folder")
+		.option("--strict", "a warning counts as an error")
+		.option("--json", "write what was found as one JSON object")
+		.addHelpText("after", help)
+		.action(async (dir: string, { strict, json }: { strict?: true; json?: true }) => {
+			const report = await check(dir);
+			const ok = report.errors === 0 && (strict !== true || report.warnings === 0);
+			for (const { what, why } of report.left_out) {
+				stdio.stderr.write(`mcp-resume-guard: left out: ${what}: ${why}\n`);
+			}
+			const text = json
+				? `${JSON.stringify({ ok, ...report })}\n`
+				: textOf(report, ok, styleOf(stdio.stdout));
+			await write(stdio.stdout, text);
+			exit(ok ? 0 : 1);
+		});
+}
+
+export interface CheckReport {
+	readonly errors: number;
+	readonly warnings: number;
+	readonly findings: readonly Finding[];
+	/** What could not be looked at. */
+	readonly left_out: readonly { readonly what: string; readonly why: string }[];
+}
+
+/** @throws {ResumeGuardError} `file_unreadable`: there is no such folder; `opa_missing`: `$OPA` is no OPA */
+export async function check(dir: string): Promise<CheckReport> {
+	const folder = await readPolicyFolder(dir);
+	const { findings: ofData, data } = await checkData(folder.data);
+	const ofTables = await checkTables(folder, data);
+
+	const opa = await findOpa();
+	const hasRego = folder.regoFiles.length > 0;
+	const ofRego =
+		opa !== undefined && hasRego ? await checkRego(folder, data?.identity_claims ?? [], opa) : [];
+	const what = "opa fmt, opa check";
+	const left_out = opa === undefined && hasRego ? [{ what, why: `no OPA was found; ${GET_OPA}` }] : [];
+
+	const findings = [...ofData, ...ofTables, ...ofRego];
+	const count = (severity: Finding["severity"]) => findings.filter((one) => one.severity === severity).length;
+	return { errors: count("error"), warnings: count("warning"), findings, left_out };
+}
+
+async function checkData(
+	file: FolderFile,
+): Promise<{ findings: Finding[]; data: CompletePolicyData | undefined }> {
+	const inFile = (found: readonly Found[]) => found.map((one) => ({ file: file.path, ...one }));
+	const parsed = parse(file);
+	if ("problem" in parsed) return { findings: inFile([notJson(parsed.problem)]), data: undefined };
+	const bySchema = dataSchemaFindings(parsed.value);
+	if (bySchema.length > 0) return { findings: inFile(bySchema), data: undefined };
+	const overlaps = overlappingAliases((parsed.value as PolicyData).aliases ?? []);
+	if (overlaps.length > 0) return { findings: inFile(overlaps), data: undefined };
+	try {
+		const data = await readData(parsed.value as PolicyData);
+		return { findings: inFile(lintData(data)), data };
+	} catch (error) {
+		// What neither the schema nor a rule of ours has found.
+		const message = error instanceof Error ? error.message : String(error);
+		return { findings: inFile([{ severity: "error", rule: "data_invalid", message }]), data: undefined };
+	}
+}
+
+async function checkTables(
+	{ tables }: PolicyFolder,
+	baseline: CompletePolicyData | undefined,
+): Promise<Finding[]> {
+	if (tables.length === 0) {
+		const message = "there is no decision table in it: nothing is tested";
+		return [{ severity: "warning", file: "tests", rule: "no_table", message }];
+	}
+	const found: Finding[] = [];
+	for (const file of tables) {
+		const parsed = parse(file);
+		const ofFile = "problem" in parsed ? [notJson(parsed.problem)] : await checkTable(parsed.value, baseline);
+		found.push(...ofFile.map((one) => ({ file: file.path, ...one })));
+	}
+	return found;
+}
+
+function notJson(problem: string): Found {
+	return { severity: "error", rule: "not_json", message: `is not JSON: ${problem}` };
+}
+
+function textOf({ findings, errors, warnings }: CheckReport, ok: boolean, style: Style): string {
+	const lines = findings.map(({ severity, file, pointer, line, rule, message }) => {
+		const place = pointer !== undefined ? ` ${pointer || "/"}` : line !== undefined ? `:${line}` : "";
+		const label = style(severity === "error" ? "red" : "yellow", severity);
+		return `${label} ${visible(`${file}${place}`)} ${style("dim", rule)}\n  ${visible(message)}\n`;
+	});
+	const count = (many: number, what: string) => `${many} ${what}${many === 1 ? "" : "s"}`;
+	const summary = `${count(errors, "error")}, ${count(warnings, "warning")}`;
+	return `${lines.join("")}${style(ok ? "green" : "red", summary)}\n`;
+}
