@@ -72,13 +72,12 @@ function startDecide(questions: readonly ResumeQuestion[]): Decide {
 	return {
 		async answer(count) {
 			Readable.from(blocks(count, texts)).pipe(child.stdin, { end: false });
-			let peak = Number.NaN;
+			let peak = 0;
 			for (let answered = 0; answered < count; ) {
 				const { done, value } = await answers.next();
 				if (done) throw new Error(`decide ended after ${answered} of ${count} answers`);
 				for (let at = value.indexOf(10); at !== -1; at = value.indexOf(10, at + 1)) answered += 1;
-				const rss = rssOf(child);
-				peak = peak > rss ? peak : rss;
+				peak = Math.max(peak, rssOf(child));
 			}
 			return peak;
 		},

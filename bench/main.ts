@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { compareAlternatives } from "./alternatives/main.ts";
 import { compare } from "./compare.ts";
 import { compareDecide } from "./decide.ts";
 import { compareDecisions } from "./decisions.ts";
@@ -6,6 +7,7 @@ import { compareHosts } from "./http.ts";
 import { compareOptimizations } from "./optimization.ts";
 
 // `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm.
+// `npm run bench -- --alternatives`: the same decisions by OPA's server and by Cedar; draws docs/cost.svg.
 // `npm run bench -- --optimization`: what the levels of `opa build -O` do to it.
 // `npm run bench -- --http`: how many requests a guarded host serves, beside the same host without the guard.
 // `npm run bench -- --decide [--count N]`: a million lines through the command line, beside the guard in a loop.
@@ -15,6 +17,7 @@ const { values } = parseArgs({
 	options: {
 		optimization: { type: "boolean" },
 		http: { type: "boolean" },
+		alternatives: { type: "boolean" },
 		decide: { type: "boolean" },
 		count: { type: "string" },
 		rounds: { type: "string" },
@@ -23,6 +26,8 @@ const { values } = parseArgs({
 
 if (values.decide) {
 	console.log(await compareDecide(Number(values.count ?? 1_000_000)));
+} else if (values.alternatives) {
+	console.log(await compareAlternatives("docs/cost.svg"));
 } else if (values.http) {
 	console.log(await compareHosts());
 } else {
