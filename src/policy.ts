@@ -105,6 +105,7 @@ function entrypoint(moment: Moment): string {
 }
 
 let packaged: Promise<WebAssembly.Module> | undefined;
+let packagedBytes: Uint8Array | undefined;
 
 // Once for all guards: it is most of what creating one costs.
 function compilePackaged(): Promise<WebAssembly.Module> {
@@ -112,9 +113,10 @@ function compilePackaged(): Promise<WebAssembly.Module> {
 	return packaged;
 }
 
-/** The bytes of the policy that comes with this package. */
+/** The bytes of the policy that comes with this package: the same ones for all, to be read only. */
 export function packagedPolicy(): Uint8Array {
-	return fromBase64(policyWasm);
+	packagedBytes ??= fromBase64(policyWasm);
+	return packagedBytes;
 }
 
 /** @throws {ResumeGuardError} `policy_invalid` */
