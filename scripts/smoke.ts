@@ -53,6 +53,16 @@ try {
 
 	const line = run("npx", ["--no-install", name, "decide"], `${JSON.stringify(facts)}\n`);
 	expect("the command line", (JSON.parse(line) as { outcome: string }).outcome, "proceed");
+
+	for (const command of [
+		["init", "policy"],
+		["test", "policy"],
+		["build", "policy", "-o", "bundle.tar.gz"],
+		["inspect", "bundle.tar.gz"],
+	]) {
+		run("npx", ["--no-install", name, ...command]);
+		console.log(command.join(" "));
+	}
 } finally {
 	rmSync(folder, { recursive: true });
 }

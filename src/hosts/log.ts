@@ -7,6 +7,8 @@ export interface Logger {
 	info(facts: object, message: string): void;
 	warn(facts: object, message: string): void;
 	error(facts: object, message: string): void;
+	/** Whether lines of a level are written, as pino has it; absent: they are. */
+	isLevelEnabled?(level: "debug"): boolean;
 }
 
 /** Refusals and faults to the console; what proceeds is not worth a line. */
@@ -15,6 +17,7 @@ export const consoleLogger: Logger = {
 	info: (facts, message) => console.info(message, JSON.stringify(facts)),
 	warn: (facts, message) => console.warn(message, JSON.stringify(facts)),
 	error: (facts, message) => console.error(message, facts),
+	isLevelEnabled: () => false,
 };
 
 /** Writes what the guard does to a logger: one line for each refusal, no secret in it. */
@@ -30,6 +33,8 @@ export function logTo(logger: Logger): EndpointLog {
 
 function logDecision(logger: Logger, { decision, ...facts }: DecisionRecord): void {
 	const { outcome, code, drift } = decision;
+	// Most decisions, and most hosts do not want to hear of them.
+	if (outcome === "proceed" && logger.isLevelEnabled?.("debug") === false) return;
 	const held = "held" in decision ? decision.held : undefined;
 	const delivered = "deliver" in decision && decision.deliver > 0 ? { deliver: decision.deliver } : undefined;
 	const entry = {
