@@ -8,5 +8,7 @@ export default defineConfig({
 		passWithNoTests: false,
 		testTimeout: 20_000,
 		hookTimeout: 60_000,
+		// Many wait for timers and processes: one worker less than there are cores would be idle half of the time.
+		maxWorkers: 2,
 	},
 });

@@ -12,16 +12,20 @@ export type CompletePolicyData = Required<PolicyData>;
  * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place; `file_unreadable`
  */
 export async function readData(given: PolicyData | string): Promise<CompletePolicyData> {
-	return completeData(typeof given === "string" ? parseData(given, await readDataText(given)) : given);
+	if (typeof given !== "string") return completeData(given);
+	return completeData(parseData(given, await readDataText(given)), given);
 }
 
 /**
  * Validates and completes policy data.
  *
  * @param given whatever was found where data should be; it stays as it is
+ * @param path of the file, for the message
  * @throws {ResumeGuardError} `data_invalid`, whose message has the JSON Pointer to the wrong place
  */
-export function completeData(given: unknown): CompletePolicyData {
+export function completeData(given: unknown, path?: string): CompletePolicyData {
+	const invalid = (what: string) =>
+		new ResumeGuardError("data_invalid", `policy data${path === undefined ? "" : ` ${path}`}: ${what}`);
 	const data = copyOf(given);
 	if (!validateData(data)) throw invalid(describe(validateData.errors?.[0]));
 	const completed = data as CompletePolicyData;
@@ -60,10 +64,6 @@ export function parseData(path: string, text: string): unknown {
 	} catch (cause) {
 		throw new ResumeGuardError("data_invalid", `the policy data ${path} is not JSON`, { cause });
 	}
-}
-
-function invalid(what: string): ResumeGuardError {
-	return new ResumeGuardError("data_invalid", `policy data: ${what}`);
 }
 
 /** The place and the rule that was broken, in one line. */

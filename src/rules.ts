@@ -11,17 +11,19 @@ export interface Rules {
 /**
  * Loads a policy and its data, and holds them to their contracts.
  *
- * @param given `data`: whatever was found where it should be. `policy`: `undefined` for the one in this package. `revision`: by default a digest of the data and of
- *   `wasm`, the bytes of the policy, where they are known
+ * @param given `data`: whatever was found where it should be. `policy`: `undefined` for the one in this package.
+ *   `revision`: by default a digest of the data and of `wasm`, the bytes of the policy, where they are known
  * @throws {ResumeGuardError} `policy_invalid`, `data_invalid`, `file_unreadable`
  */
 export async function loadRules(given: {
 	readonly policy?: PolicySource | undefined;
 	readonly data: unknown;
+	/** The file that the data is from. */
+	readonly path?: string | undefined;
 	readonly wasm?: Uint8Array | undefined;
 	readonly revision?: string | undefined;
 }): Promise<Rules> {
-	const data = completeData(given.data);
+	const data = completeData(given.data, given.path);
 	const policy = await loadPolicy(given.policy, data);
 	return { policy, data, revision: given.revision ?? (await revisionOf(data, given.wasm)) };
 }

@@ -162,7 +162,7 @@ async function looseOrigin(
 				digest: await digestOf(parts),
 				activate: async () =>
 					loadRules({
-						data: typeof data === "string" ? parseData(data, text) : fixed,
+						...(typeof data === "string" ? { data: parseData(data, text), path: data } : { data: fixed }),
 						policy: policy === undefined || wasm === undefined ? policy : await compile(wasm),
 						wasm,
 					}),

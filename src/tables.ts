@@ -35,7 +35,7 @@ export interface CaseResult {
 	readonly facts: Json;
 	readonly want: Json;
 	readonly got: Decision;
-	/** The members of `want` that `got` does not have so; none if `ok`. */
+	/** The members of `want` that `got` does not have so, and `code` if nothing was decided; none if `ok`. */
 	readonly differs: readonly string[];
 	readonly ok: boolean;
 	/** The rule that decided. */
@@ -81,7 +81,13 @@ export async function readCases(
 	return [...cases.values()];
 }
 
-/** Asks for a case's decision, and compares each member that is wanted, whole. */
+// What is answered where nothing was decided.
+const UNDECIDED: readonly string[] = ["invalid_facts", "policy_fault"];
+
+/**
+ * Asks for a case's decision, and compares each member that is wanted, whole. A case whose facts cannot be decided is
+ * not passed, unless it wants that code: what it wants beside it may be right by chance.
+ */
 export async function runCase(
 	{ name, moment, question, data, want }: DecisionCase,
 	deciders: Deciders,
@@ -93,6 +99,7 @@ export async function runCase(
 	const differs = Object.entries(want)
 		.filter(([member, value]) => !Object.hasOwn(members, member) || !isSame(members[member], value))
 		.map(([member]) => member);
+	if (UNDECIDED.includes(got.code) && !Object.hasOwn(want, "code")) differs.push("code");
 	return { name, moment, facts: question, want, got, differs, ok: differs.length === 0, code: got.code };
 }
 

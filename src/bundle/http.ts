@@ -24,6 +24,12 @@ export async function download(
 	etag: string | undefined,
 	signal: AbortSignal,
 ): Promise<Download | undefined> {
+	// Not AbortSignal.any() of a timeout: Node 20 may collect that one, and it never comes.
+	const timeout = new AbortController();
+	const timer = setTimeout(() => timeout.abort(new Error("no answer in time")), TIMEOUT_MS);
+	const abort = () => timeout.abort(signal.reason);
+	signal.addEventListener("abort", abort, { once: true });
+	if (signal.aborted) abort();
 	const init = {
 		headers: {
 			accept: "application/gzip, application/octet-stream",
@@ -33,7 +39,7 @@ export async function download(
 			...(etag !== undefined && { "if-none-match": etag }),
 		},
 		redirect: "manual",
-		signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+		signal: timeout.signal,
 	} as const;
 	try {
 		let at = url;
@@ -65,6 +71,9 @@ export async function download(
 				cause,
 			},
 		);
+	} finally {
+		clearTimeout(timer);
+		signal.removeEventListener("abort", abort);
 	}
 }
 

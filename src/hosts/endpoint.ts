@@ -56,6 +56,8 @@ export interface EndpointLog {
 	fault(fault: PolicyFault): void;
 	/** A request came with a token, or a proof, that is no good: nothing was decided. */
 	token(refused: { code: string; reason: string }): void;
+	/** Another policy, or other data, is in force. */
+	revision(revision: string): void;
 	/** Tokens cannot be verified, or a stream broke. */
 	error(error: unknown, what: string): void;
 }
@@ -143,6 +145,7 @@ export async function createEndpoint<T extends SdkTransport>(
 		onFault: log.fault,
 		onReloadError: (error) => log.error(error, "policy not reloaded: the last good one stays"),
 	});
+	guard.onRevision(() => log.revision(guard.revision));
 	const verify = verifierOf(options.tokens, guard);
 	const metadata = metadataOf(guard, issuersOf(options));
 	const ground: Ground = {

@@ -19,6 +19,7 @@ import {
 	type Passed,
 } from "./endpoint.ts";
 import { logTo } from "./log.ts";
+import { assertFastifyOptions } from "./options.ts";
 import { authInfoOf, authorizationOf, certificateOf, headersOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
 import { type NodeTransport, runPost } from "./sdk.ts";
@@ -64,6 +65,7 @@ declare module "fastify" {
  */
 export const resumeGuard = fp(
 	async (app: FastifyInstance, options: ResumeGuardFastifyOptions) => {
+		assertFastifyOptions(options);
 		const { path = "/mcp", sse } = options;
 		const { path: ssePath = "/sse", messages: messagesPath = "/messages" } = sse ?? {};
 		const url = app.prefix + path;

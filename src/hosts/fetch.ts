@@ -8,6 +8,7 @@ import { errorAnswer } from "../wire/refusal.ts";
 import { readJson } from "./body.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest } from "./endpoint.ts";
 import { consoleLogger, type Logger, logTo } from "./log.ts";
+import { assertHostOptions } from "./options.ts";
 import { authInfoOf } from "./request.ts";
 import { type AuthInfo, runPost, type WebTransport } from "./sdk.ts";
 import { createBody, guardedBody } from "./web-body.ts";
@@ -45,6 +46,7 @@ export interface FetchGuard {
  * @throws {ResumeGuardError} `data_invalid`, `policy_invalid`, `file_unreadable`
  */
 export async function createFetchGuard(options: FetchGuardOptions): Promise<FetchGuard> {
+	assertHostOptions(options);
 	const { path = "/mcp", logger = consoleLogger } = options;
 	const log = logTo(logger);
 	const endpoint = await createEndpoint<WebTransport>(options, log);

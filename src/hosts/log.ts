@@ -27,6 +27,7 @@ export function logTo(logger: Logger): EndpointLog {
 		token: ({ code, reason }) =>
 			logger.info({ mcp: { outcome: "reauthenticate", code, reason } }, `mcp ${code}`),
 		fault: ({ moment, reason, cause }) => logger.error({ err: cause, moment, reason }, "mcp policy_fault"),
+		revision: (revision) => logger.info({ mcp: { revision } }, "mcp policy reloaded"),
 		error: (err, what) => logger.error({ err }, `mcp ${what}`),
 	};
 }

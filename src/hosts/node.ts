@@ -9,6 +9,7 @@ import { errorAnswer } from "../wire/refusal.ts";
 import { readJson } from "./body.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest } from "./endpoint.ts";
 import { consoleLogger, type Logger, logTo } from "./log.ts";
+import { assertHostOptions } from "./options.ts";
 import { authInfoOf, authorizationOf, headersOf, tokenRequestOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
 import { type NodeTransport, runPost } from "./sdk.ts";
@@ -51,6 +52,7 @@ export interface NodeGuard {
  * @throws {ResumeGuardError} `data_invalid`, `policy_invalid`, `file_unreadable`
  */
 export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGuard> {
+	assertHostOptions(options);
 	const { path = "/mcp", logger = consoleLogger } = options;
 	const log = logTo(logger);
 	const endpoint = await createEndpoint<NodeTransport>(options, log);

@@ -67,7 +67,9 @@ export async function testTables(test: TestFunction, options: TestTablesOptions)
 
 function failureOf(result: RunResult): AssertionError {
 	const members: Readonly<Record<string, unknown>> = { ...result.got };
-	const actual = Object.fromEntries(Object.keys(result.want).map((name) => [name, members[name]]));
+	const actual = Object.fromEntries(
+		[...Object.keys(result.want), ...result.differs].map((name) => [name, members[name]]),
+	);
 	return new AssertionError({
 		message: `${result.name}\n${compare(result, { fault: result.fault })}`,
 		actual,

@@ -1,6 +1,8 @@
 import type { JSONWebKeySet } from "jose";
+import { z } from "zod";
 import { ResumeGuardError } from "../errors.ts";
 import type { PolicyData } from "../generated/types.ts";
+import { assertOptions } from "../misuse.ts";
 import { ownResources } from "../resources.ts";
 import { claimsFault, headerFault, isExpired, type TokenDeviations } from "./claims.ts";
 import type { DpopOptions } from "./dpop.ts";
@@ -38,6 +40,21 @@ export interface TokenVerifierOptions {
 
 const DEFAULT_SKEW = 30;
 
+const given = z.unknown().optional();
+const known = z.strictObject({
+	issuer: given,
+	jwks: given,
+	algorithms: given,
+	allow: z
+		.strictObject({
+			untyped: z.boolean().optional(),
+			azp: z.boolean().optional(),
+			absent: z.array(z.enum(["client_id", "iat", "jti"])).optional(),
+		})
+		.optional(),
+	dpop: z.strictObject({ baseUrl: given, nonceSecret: given }).optional(),
+});
+
 /**
  * A verifier of JWT access tokens as RFC 9068 has them: `typ` `at+jwt`; an asymmetric signature of the issuer;
  * `iss`, `exp`, `aud`, `sub`, `client_id`, `iat` and `jti`; an `aud` that has a resource of this server
@@ -56,6 +73,7 @@ export function createTokenVerifier(
 	options: TokenVerifierOptions,
 	data: PolicyData | (() => PolicyData),
 ): TokenVerifier {
+	assertOptions(known, options);
 	const { issuer, allow = {} } = options;
 	const algorithms = [...(options.algorithms ?? ASYMMETRIC)];
 	if (typeof issuer !== "string" || issuer === "") throw new TypeError("issuer is a non-empty string");

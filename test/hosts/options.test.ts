@@ -1,0 +1,86 @@
+import Fastify from "fastify";
+import { createTokenVerifier, type PolicyData } from "mcp-resume-guard";
+import { resumeGuard } from "mcp-resume-guard/fastify";
+import { createFetchGuard } from "mcp-resume-guard/fetch";
+import { createNodeGuard } from "mcp-resume-guard/node";
+import { describe, expect, test } from "vitest";
+
+const data: PolicyData = { resources: ["https://mcp.example.com"] };
+const tokens = { issuer: "https://as.example.com", jwks: { keys: [] } };
+
+const hosts = {
+	fastify: async (options: object) => void (await Fastify().register(resumeGuard, options as never)),
+	node: async (options: object) => void (await createNodeGuard(options as never)),
+	fetch: async (options: object) => void (await createFetchGuard(options as never)),
+};
+
+const misuse: readonly (readonly [what: string, options: object, message: RegExp])[] = [
+	["a misspelt option", { wach: true }, /there is no option `wach`/],
+	["a misspelt check of the host", { allowedHost: ["mcp.example.com"] }, /there is no option `allowedHost`/],
+	["origins that are no list", { allowedOrigins: "https://app.example.com" }, /`allowedOrigins`/],
+	["hosts that are no list", { allowedHosts: "mcp.example.com" }, /`allowedHosts`/],
+	["an issuer that is no list", { authorizationServers: "https://as.example.com" }, /`authorizationServers`/],
+	["a switch that is a word", { stateless: "yes" }, /`stateless`/],
+	["a switch that is a number", { listCoveredTools: 1 }, /`listCoveredTools`/],
+	["a path without its slash", { path: "mcp" }, /`path`/],
+	["a store that is none", { sessions: {} }, /`sessions`: must have the methods open, find/],
+	["an event log that is none", { events: {} }, /`events`: must have the methods open, drop/],
+	[
+		"a misspelt option of the verifier",
+		{ tokens: { ...tokens, jwksUri: "x" } },
+		/there is no option `jwksUri`/,
+	],
+	[
+		"an algorithm for algorithms",
+		{ tokens: { ...tokens, algorithm: ["EdDSA"] } },
+		/there is no option `algorithm`/,
+	],
+	[
+		"a misspelt deviation",
+		{ tokens: { ...tokens, allow: { untypd: true } } },
+		/there is no option `allow.untypd`/,
+	],
+	[
+		"a claim that may not be absent",
+		{ tokens: { ...tokens, allow: { absent: ["sub"] } } },
+		/`allow.absent.0`/,
+	],
+	[
+		"a misspelt option of DPoP",
+		{ tokens: { ...tokens, dpop: { nonce: "x" } } },
+		/there is no option `dpop.nonce`/,
+	],
+];
+
+describe.each(Object.entries(hosts))("a guard for %s refuses", (_, create) => {
+	test.each(misuse)("%s", async (_what, options, message) => {
+		const failed = create({ data, tokens, ...options });
+		await expect(failed).rejects.toThrow(TypeError);
+		await expect(create({ data, tokens, ...options })).rejects.toThrow(message);
+	});
+});
+
+test.each([
+	["an option of HTTP+SSE that is missing", { sse: {} }, /`sse.connect`/],
+	["one that is misspelt", { sse: { connect() {}, message: "/m" } }, /there is no option `sse.message`/],
+])("a guard for fastify refuses %s", async (_, options, message) => {
+	await expect(hosts.fastify({ data, tokens, ...options })).rejects.toThrow(message);
+});
+
+test("what may be given is taken", async () => {
+	const { node, fetch, fastify } = hosts;
+	for (const create of [node, fetch, fastify]) {
+		await create({
+			data,
+			tokens,
+			path: "/x",
+			allowedOrigins: ["https://a.example"],
+			allowedHosts: ["a"],
+			stateless: true,
+		});
+	}
+	await fastify({ data, tokens, prefix: "/x", sse: { connect() {}, path: "/s", messages: "/m" } });
+	expect(
+		createTokenVerifier({ ...tokens, allow: { azp: true, absent: ["jti"] }, dpop: {} }, data),
+	).toBeTypeOf("function");
+});
