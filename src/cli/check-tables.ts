@@ -5,6 +5,7 @@ import { mergePatch } from "../tables.ts";
 import { isCode } from "../testing/codes.ts";
 import { type Found, pointer } from "./finding.ts";
 import { tableSchemaFindings } from "./schema-findings.ts";
+import { createUnknownFacts } from "./unknown-facts.ts";
 
 const MEMBERS = [
 	"outcome",
@@ -34,12 +35,15 @@ export async function checkTable(
 	// It has been held to the schema just now.
 	const { cases, facts: shared = {}, data: over = {} } = document as Table;
 	const names = new Set<string>();
-	const found: Found[] = [];
+	const unknownFacts = await createUnknownFacts();
+	const claims = baseline && [baseline, over, ...cases.map((one) => one.data)].flatMap(identityClaims);
+	const found: Found[] = unknownFacts(shared, claims, ["facts"]);
 	for (const [index, { name, facts, data = {}, want }] of cases.entries()) {
 		const error = (rule: string, message: string, ...path: string[]) =>
 			found.push({ severity: "error", rule, pointer: pointer("cases", index, ...path), message });
 		if (names.has(name)) error("case_repeated", "another case of this table has that name", "name");
 		names.add(name);
+		found.push(...unknownFacts(facts, claims, ["cases", index, "facts"]));
 		const { moment, now } = mergePatch(shared, facts);
 		if (!MOMENTS.some((one) => one === moment)) {
 			error("case_without_moment", `\`moment\` must be one of ${MOMENTS.join(", ")}`, "facts");
@@ -67,6 +71,11 @@ export async function checkTable(
 		}
 	}
 	return found;
+}
+
+function identityClaims(data: object | undefined): readonly string[] {
+	const { identity_claims: claims } = (data ?? {}) as { identity_claims?: unknown };
+	return Array.isArray(claims) ? claims.filter((claim) => typeof claim === "string") : [];
 }
 
 async function problemOf(data: Record<string, unknown>): Promise<string | undefined> {

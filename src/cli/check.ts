@@ -8,7 +8,8 @@ import type { Shell } from "./command.ts";
 import type { Finding, Found } from "./finding.ts";
 import { lintData, overlappingAliases } from "./lint.ts";
 import { findOpa, GET_OPA } from "./opa.ts";
-import { type FolderFile, type PolicyFolder, parse, readPolicyFolder } from "./policy-folder.ts";
+import { type FolderFile, ownRules, type PolicyFolder, parse, readPolicyFolder } from "./policy-folder.ts";
+import { repeatedKeys } from "./repeated-keys.ts";
 import { dataSchemaFindings } from "./schema-findings.ts";
 import { write } from "./stdio.ts";
 import { type Style, styleOf } from "./style.ts";
@@ -20,7 +21,8 @@ indicators that are probably not meant so, and at Rego by \`opa fmt\` and
 left out.
 
 Exit code: 0 if there is no error (and, with --strict, no warning); 1 if there
-is one; 2 if DIR is no policy folder, or cannot be read.
+is one; 2 if DIR is no policy folder, or cannot be read, or if it has Rego rules
+of its own and there is no OPA.
 `;
 
 export function registerCheck(program: Command, { stdio, exit }: Shell): void {
@@ -32,8 +34,9 @@ export function registerCheck(program: Command, { stdio, exit }: Shell): void {
 		.option("--json", "write what was found as one JSON object")
 		.addHelpText("after", help)
 		.action(async (dir: string, { strict, json }: { strict?: true; json?: true }) => {
-			const report = await check(dir);
-			const ok = report.errors === 0 && (strict !== true || report.warnings === 0);
+			const { unknown, ...report } = await check(dir);
+			const isGood = report.errors === 0 && (strict !== true || report.warnings === 0);
+			const ok = isGood && !unknown;
 			for (const { what, why } of report.left_out) {
 				stdio.stderr.write(`mcp-resume-guard: left out: ${what}: ${why}\n`);
 			}
@@ -41,7 +44,7 @@ export function registerCheck(program: Command, { stdio, exit }: Shell): void {
 				? `${JSON.stringify({ ok, ...report })}\n`
 				: textOf(report, ok, styleOf(stdio.stdout));
 			await write(stdio.stdout, text);
-			exit(ok ? 0 : 1);
+			exit(ok ? 0 : isGood ? 2 : 1);
 		});
 }
 
@@ -51,6 +54,8 @@ export interface CheckReport {
 	readonly findings: readonly Finding[];
 	/** What could not be looked at. */
 	readonly left_out: readonly { readonly what: string; readonly why: string }[];
+	/** Whether rules of the folder's own are among that. */
+	readonly unknown: boolean;
 }
 
 /** @throws {ResumeGuardError} `file_unreadable`: there is no such folder; `opa_missing`: `$OPA` is no OPA */
@@ -65,17 +70,21 @@ export async function check(dir: string): Promise<CheckReport> {
 		opa !== undefined && hasRego ? await checkRego(folder, data?.identity_claims ?? [], opa) : [];
 	const what = "opa fmt, opa check";
 	const left_out = opa === undefined && hasRego ? [{ what, why: `no OPA was found; ${GET_OPA}` }] : [];
+	// The rules of this package are good; of others nobody knows.
+	const unknown = left_out.length > 0 && (await ownRules(folder)).length > 0;
 
 	const findings = [...ofData, ...ofTables, ...ofRego];
 	const count = (severity: Finding["severity"]) => findings.filter((one) => one.severity === severity).length;
-	return { errors: count("error"), warnings: count("warning"), findings, left_out };
+	return { errors: count("error"), warnings: count("warning"), findings, left_out, unknown };
 }
 
 async function checkData(
 	file: FolderFile,
 ): Promise<{ findings: Finding[]; data: CompletePolicyData | undefined }> {
-	const inFile = (found: readonly Found[]) => found.map((one) => ({ file: file.path, ...one }));
 	const parsed = parse(file);
+	const repeated = "problem" in parsed ? [] : repeatedKeys(file.text);
+	const inFile = (found: readonly Found[]) =>
+		[...repeated, ...found].map((one) => ({ file: file.path, ...one }));
 	if ("problem" in parsed) return { findings: inFile([notJson(parsed.problem)]), data: undefined };
 	const bySchema = dataSchemaFindings(parsed.value);
 	if (bySchema.length > 0) return { findings: inFile(bySchema), data: undefined };
@@ -102,7 +111,10 @@ async function checkTables(
 	const found: Finding[] = [];
 	for (const file of tables) {
 		const parsed = parse(file);
-		const ofFile = "problem" in parsed ? [notJson(parsed.problem)] : await checkTable(parsed.value, baseline);
+		const ofFile =
+			"problem" in parsed
+				? [notJson(parsed.problem)]
+				: [...repeatedKeys(file.text), ...(await checkTable(parsed.value, baseline))];
 		found.push(...ofFile.map((one) => ({ file: file.path, ...one })));
 	}
 	return found;
@@ -112,7 +124,11 @@ function notJson(problem: string): Found {
 	return { severity: "error", rule: "not_json", message: `is not JSON: ${problem}` };
 }
 
-function textOf({ findings, errors, warnings }: CheckReport, ok: boolean, style: Style): string {
+function textOf(
+	{ findings, errors, warnings }: Omit<CheckReport, "unknown">,
+	ok: boolean,
+	style: Style,
+): string {
 	const lines = findings.map(({ severity, file, pointer, line, rule, message }) => {
 		const place = pointer !== undefined ? ` ${pointer || "/"}` : line !== undefined ? `:${line}` : "";
 		const label = style(severity === "error" ? "red" : "yellow", severity);

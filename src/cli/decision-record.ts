@@ -1,3 +1,4 @@
+import { quote } from "../explain/index.ts";
 import type { Moment } from "../guard.ts";
 import type { Decision } from "../index.ts";
 
@@ -98,13 +99,29 @@ function isBeforePolicy(result: Decision, custom: unknown): boolean {
 	);
 }
 
-// A decision log of this package says it; in another one, whatever a mask has touched may have decided.
+// A decision log of this package says it, and is then without nothing; in another one, whatever a mask has touched may
+// have decided.
 function whyPartial({ custom, erased, masked }: Readonly<Record<string, unknown>>): string | undefined {
 	if (isRecord(custom) && typeof custom.input === "string") {
-		if (custom.input === "whole") return undefined;
+		if (custom.input === "whole" && !touches(erased, "/input")) return undefined;
 		return custom.truncated === true ? "the facts were too long for the log" : "facts were erased by masking";
 	}
 	return touches(erased, "/input") || touches(masked, "/input") ? "facts were erased by masking" : undefined;
+}
+
+/**
+ * Why an answer to a record's facts is none: they are no facts to the candidate, or it failed, so that what it would
+ * have decided is not known. The same answer as the record's is one.
+ */
+export function whyUndecided(before: Decision, after: Decision): string | undefined {
+	const { code } = after;
+	if (code === before.code) return undefined;
+	// The policy itself says token_missing where there is none; the adapter, with a detail, where the claims are no token's.
+	const isUndecided =
+		code === "invalid_facts" || code === "policy_fault" || (code === "token_missing" && "detail" in after);
+	if (!isUndecided) return undefined;
+	const detail = "detail" in after && after.detail !== undefined ? `, ${quote(after.detail, 200)}` : "";
+	return `the candidate cannot decide its facts (${code}${detail})`;
 }
 
 function touches(pointers: unknown, part: string): boolean {

@@ -1,4 +1,3 @@
-import { createReadStream, promises as fs } from "node:fs";
 import type { Readable } from "node:stream";
 import type { Command } from "commander";
 import {
@@ -6,14 +5,17 @@ import {
 	explain,
 	jsonLine,
 	type LoggedDecision,
+	quote,
 	renderHtml,
 	renderText,
 	visible,
+	wrap,
 } from "../explain/index.ts";
 import type { PolicyFault } from "../index.ts";
 import { MOMENTS, type Moment } from "../policy.ts";
 import type { ExitCode, Shell } from "./command.ts";
 import { looksLikeRecord, readRecord } from "./decision-record.ts";
+import { readBytes, writeTo } from "./files.ts";
 import { guardOf, type RulesArguments } from "./rules.ts";
 import { type Stdio, write } from "./stdio.ts";
 import { terminalOf } from "./terminal.ts";
@@ -90,10 +92,31 @@ export async function explainCommand(
 	// The first question is the one that was asked.
 	const [fault] = explanation.decision.code === "policy_fault" ? faults : [];
 	if (fault !== undefined) stderr.write(`mcp-resume-guard: policy_fault: ${visible(fault)}\n`);
-	if (html !== undefined) await fs.writeFile(html, renderHtml(explanation), { mode: 0o600 });
-	if (json) await write(stdout, `${jsonLine(explanation)}\n`);
-	else await write(stdout, renderText(explanation, terminalOf(stdout)));
+	if (html !== undefined) await writeTo(html, renderHtml(explanation), 0o600);
+	const by = revisionElsewhere(record, explanation, rules);
+	const note =
+		by === undefined
+			? undefined
+			: `decided by revision ${quote(by, 100)}; this is the policy and data of this package: give --policy or --data`;
+	if (json) {
+		if (note !== undefined) stderr.write(`mcp-resume-guard: ${note}\n`);
+		await write(stdout, `${jsonLine(explanation)}\n`);
+	} else {
+		const terminal = terminalOf(stdout);
+		const first = note === undefined ? "" : `${wrap(note, terminal.width).join("\n")}\n\n`;
+		await write(stdout, first + renderText(explanation, terminal));
+	}
 	return explanation.disagreements.length === 0 ? 0 : 1;
+}
+
+/** The revision of a record that was decided by others than those that are taken where none are given. */
+function revisionElsewhere(
+	record: LoggedDecision | undefined,
+	{ revision }: Explanation,
+	{ policy, data }: RulesArguments,
+): string | undefined {
+	const isGiven = policy !== undefined || data !== undefined;
+	return isGiven || record?.revision === revision ? undefined : record?.revision;
 }
 
 function reasonOf(reason: string, cause: unknown): string {
@@ -107,7 +130,9 @@ interface Asked {
 }
 
 async function readQuestion(file: string | undefined, stdin: Readable): Promise<Asked> {
-	const value = parse(await readAll(file === undefined || file === "-" ? stdin : createReadStream(file)));
+	const value = parse(
+		await readAll(file === undefined || file === "-" ? stdin : readBytes(file, "the question")),
+	);
 	if (!looksLikeRecord(value)) {
 		const { moment, ...question } = value;
 		if (!MOMENTS.includes(moment as Moment)) throw new Error(`no moment: one of ${MOMENTS.join(", ")}`);
@@ -137,7 +162,7 @@ async function readQuestion(file: string | undefined, stdin: Readable): Promise<
 	}
 }
 
-async function readAll(stream: Readable): Promise<string> {
+async function readAll(stream: AsyncIterable<Uint8Array | string>): Promise<string> {
 	const chunks: Buffer[] = [];
 	let length = 0;
 	for await (const chunk of stream) {

@@ -1,4 +1,4 @@
-import { promises as fs } from "node:fs";
+import { createReadStream, promises as fs } from "node:fs";
 import { join } from "node:path";
 import { ResumeGuardError } from "../errors.ts";
 
@@ -9,6 +9,29 @@ import { ResumeGuardError } from "../errors.ts";
  */
 export function filesBelow(dir: string): Promise<string[]> {
 	return walk(dir, "", []);
+}
+
+/**
+ * The bytes of a file.
+ *
+ * @param what what to call it: "the log"
+ * @throws {ResumeGuardError} `file_unreadable`
+ */
+export async function* readBytes(path: string, what: string): AsyncGenerator<Uint8Array> {
+	try {
+		yield* createReadStream(path);
+	} catch (cause) {
+		throw new ResumeGuardError("file_unreadable", `${what} ${path} cannot be read`, { cause });
+	}
+}
+
+/** @throws {ResumeGuardError} `file_unwritable` */
+export async function writeTo(path: string, content: string, mode?: number): Promise<void> {
+	try {
+		await fs.writeFile(path, content, mode === undefined ? {} : { mode });
+	} catch (cause) {
+		throw new ResumeGuardError("file_unwritable", `${path} cannot be written`, { cause });
+	}
 }
 
 async function walk(dir: string, below: string, above: readonly string[]): Promise<string[]> {

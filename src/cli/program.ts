@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { ResumeGuardError } from "../errors.ts";
+import { packageVersion } from "../log/version.ts";
 import { visible } from "../testing/text.ts";
 import { registerBuild } from "./build.ts";
 import { registerCheck } from "./check.ts";
@@ -55,6 +56,8 @@ export async function run(argv: readonly string[], stdio: Stdio): Promise<number
 			exitCode = code;
 		},
 	};
+	const version = await packageVersion();
+	if (version !== undefined) program.version(version);
 	for (const register of commands) register(program, shell);
 
 	try {

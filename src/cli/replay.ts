@@ -1,11 +1,11 @@
-import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { type Command, InvalidArgumentError } from "commander";
 import { jsonLine } from "../explain/index.ts";
 import type { Decision, PolicyFault, ResumeGuard } from "../index.ts";
 import { changeOf, deliveredBy } from "./changes.ts";
 import type { ExitCode, Shell } from "./command.ts";
-import { readRecord } from "./decision-record.ts";
+import { readRecord, whyUndecided } from "./decision-record.ts";
+import { readBytes } from "./files.ts";
 import { type LogEntry, readLog } from "./log-entries.ts";
 import { createReport, type Report, renderReport } from "./replay-report.ts";
 import { guardOf, type RulesArguments } from "./rules.ts";
@@ -30,7 +30,8 @@ reverse.
 Exit code: 0 if every decision of the log was decided again, and nothing that
 was refused would pass or be delivered; 1 if something would; 2 if that cannot
 be said: no decision in the log, entries that cannot be read, decisions whose
-facts were erased by masking, or a candidate that is not good.
+facts were erased by masking or that the candidate cannot decide
+(invalid_facts, policy_fault), or a candidate that is not good.
 `;
 
 const EXAMPLES = 5;
@@ -102,7 +103,7 @@ export async function replay(
 }
 
 function bytesOf(log: string, stdin: Readable): AsyncIterable<Uint8Array> {
-	return log === "-" ? stdin : createReadStream(log);
+	return log === "-" ? stdin : readBytes(log, "the log");
 }
 
 function replayOne(entry: LogEntry, guard: ResumeGuard, report: Report): void {
@@ -115,6 +116,11 @@ function replayOne(entry: LogEntry, guard: ResumeGuard, report: Report): void {
 	else {
 		const { moment, question, result, isWhole, revision, id } = read;
 		const after: Decision = guard.probe[moment](question as never);
+		const undecided = whyUndecided(result, after);
+		if (undecided !== undefined) {
+			report.notReplayable(id ?? place, undecided);
+			return;
+		}
 		report.replayed({
 			name: id ?? place,
 			before: result,

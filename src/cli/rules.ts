@@ -16,18 +16,30 @@ export interface RulesArguments {
 
 const DATA = fileURLToPath(new URL("../../policies/mcp/data.json", import.meta.url));
 
-/** @throws {ResumeGuardError} for a policy, data or a bundle that is not good */
+/**
+ * @throws {ResumeGuardError} for a policy, data or a bundle that is not good, and a key that cannot be read
+ * @throws {TypeError} for data beside a bundle, and a key without one
+ */
 export async function guardOf(
 	{ policy, data, verification = {} }: RulesArguments,
 	onFault: (fault: PolicyFault) => void,
 ): Promise<ResumeGuard> {
-	if (policy === undefined) return createResumeGuard({ data: data ?? DATA, onFault });
-	if (!(await isBundle(policy))) return createResumeGuard({ data: data ?? DATA, policy, onFault });
+	const verified = await readVerificationArguments(verification);
+	if (policy === undefined || !(await isBundle(policy))) {
+		assertNoKey(policy, verification);
+		return createResumeGuard({ data: data ?? DATA, ...(policy !== undefined && { policy }), onFault });
+	}
 	// A bundle is one revision, whole.
 	if (data !== undefined) throw new TypeError("--data: the bundle that --policy names has its own");
-	const verified = await readVerificationArguments(verification);
 	const bundle = { source: policy, ...(verified !== undefined && { verification: verified }) };
 	return createResumeGuard({ bundle, onFault });
+}
+
+// Who gives a key relies on it.
+function assertNoKey(policy: string | undefined, { verificationKey }: VerificationArguments): void {
+	if (verificationKey === undefined) return;
+	const what = policy === undefined ? "the policy in this package" : policy;
+	throw new TypeError(`--verification-key: ${what} is no bundle, so that there is no signature to verify`);
 }
 
 // Wasm begins with a zero byte, what is compressed with gzip (RFC 1952 section 2.3.1) with these.

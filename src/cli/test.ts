@@ -1,4 +1,3 @@
-import { promises as fs } from "node:fs";
 import type { Command } from "commander";
 import { ResumeGuardError } from "../errors.ts";
 import { MOMENTS } from "../policy.ts";
@@ -8,6 +7,7 @@ import { type CodeCoverage, coverageOfCodes } from "../testing/coverage.ts";
 import { createRunner, type RunResult } from "../testing/run.ts";
 import { visible } from "../testing/text.ts";
 import type { Shell } from "./command.ts";
+import { writeTo } from "./files.ts";
 import { type JunitCase, junitOf } from "./junit.ts";
 import { findOpa, GET_OPA } from "./opa.ts";
 import {
@@ -63,7 +63,7 @@ export function registerTest(program: Command, { stdio, exit }: Shell): void {
 			for (const { what, why } of report.left_out) {
 				stdio.stderr.write(`mcp-resume-guard: left out: ${visible(what)}: ${why}\n`);
 			}
-			if (options.junit !== undefined) await writeJunit(options.junit, report);
+			if (options.junit !== undefined) await writeTo(options.junit, junitOf(suitesOf(report)));
 			const { width } = terminalOf(stdio.stdout);
 			const text = options.json
 				? `${JSON.stringify(report)}\n`
@@ -146,14 +146,6 @@ function customCodes({ regoFiles }: PolicyFolder): `custom:${string}`[] {
 		({ text }) => text.replace(/^\s*#.*$/gm, "").match(/"custom:[a-z0-9_]+"/g) ?? [],
 	);
 	return [...new Set(codes)].map((code) => JSON.parse(code));
-}
-
-async function writeJunit(file: string, report: TestReport): Promise<void> {
-	try {
-		await fs.writeFile(file, junitOf(suitesOf(report)));
-	} catch (cause) {
-		throw new ResumeGuardError("file_unwritable", `${file} cannot be written`, { cause });
-	}
 }
 
 function suitesOf({ cases, rego }: TestReport) {

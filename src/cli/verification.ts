@@ -25,6 +25,7 @@ export function addVerificationOptions(command: Command): Command {
 /**
  * @returns `undefined`: a signed bundle cannot be verified
  * @throws {ResumeGuardError} `file_unreadable`
+ * @throws {TypeError} for a key that is to be skipped
  */
 export async function readVerificationArguments({
 	verificationKey,
@@ -33,6 +34,9 @@ export async function readVerificationArguments({
 	scope,
 	skipVerify,
 }: VerificationArguments): Promise<BundleOptions["verification"]> {
+	if (skipVerify === true && verificationKey !== undefined) {
+		throw new TypeError("--skip-verify and --verification-key: a signature is verified or it is not");
+	}
 	if (skipVerify === true) return "skip";
 	if (verificationKey === undefined) return undefined;
 	const key = await readKeyFile(verificationKey);

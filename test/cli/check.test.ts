@@ -47,6 +47,16 @@ it("good data has no findings", async () => {
 	expect(await findingsOf({})).toEqual([]);
 });
 
+it("data with a key twice, which is good otherwise", async () => {
+	withoutOpa();
+	const text = JSON.stringify(shippedData()).replace("{", '{"profile":"strict",');
+	const { report, exitCode } = await check({ "mcp/data.json": text });
+	expect(report.findings).toMatchObject([
+		{ severity: "error", file: "mcp/data.json", rule: "key_repeated", pointer: "/profile" },
+	]);
+	expect(exitCode).toBe(1);
+});
+
 describe("data by its schema: all that is wrong, and where", () => {
 	it.each<[string, object, string[]]>([
 		[
@@ -279,6 +289,45 @@ describe("tables", () => {
 			["error case_data /cases/0"],
 		],
 		["no JSON", "{", ["error not_json undefined"]],
+		[
+			"a key twice",
+			`{"title": "t", "cases": [{"name": "one", "facts": {"moment": "call", "now": 1, "n\\u006fw": 2}, "want": {"code": "covered"}}]}`,
+			["error key_repeated /cases/0/facts/now"],
+		],
+		[
+			"facts that there are not, wherever they are",
+			{
+				title: "t",
+				data: { identity_claims: ["org_id"] },
+				facts: { ...one.facts, presentd: {}, request: { metod: "GET" }, session: { bound: {} } },
+				cases: [
+					{
+						...one,
+						facts: {
+							presentd: null,
+							presented: { iss: "i", azp: "a", scp: "s", iat: 1, org_id: "o", scopes: "s" },
+							session: { binding: { org_id: "o", audience: "a" } },
+							pending: [{ id: "1", aud: [], scope: [], tol: "x" }],
+							open: [{ id: "1", aud: [], scope: [] }],
+							cursor: { last_event_id: "1", pos: "x" },
+						},
+					},
+					{ ...one, name: "two", facts: { pending: { count: 0, needs: [{ idx: 1 }], lst: "1" } } },
+				],
+			},
+			[
+				"/facts/presentd",
+				"/facts/request/metod",
+				"/facts/session/bound",
+				"/cases/0/facts/presented/scopes",
+				"/cases/0/facts/session/binding/audience",
+				"/cases/0/facts/pending/0/tol",
+				"/cases/0/facts/open/0/id",
+				"/cases/0/facts/cursor/pos",
+				"/cases/1/facts/pending/needs/0/idx",
+				"/cases/1/facts/pending/lst",
+			].map((at) => `warning fact_unknown ${at}`),
+		],
 	])("%s", async (_, table, found) => {
 		withoutOpa();
 		const { report } = await check({ "tests/tools.json": null, "tests/deep/t.json": table });
@@ -390,6 +439,15 @@ describe("Rego", () => {
 		const { stderr, report } = await check({});
 		expect(stderr).toMatch(/^mcp-resume-guard: left out: opa fmt, opa check: no OPA was found; put opa/);
 		expect(report.left_out).toHaveLength(1);
+	});
+
+	it("of the folder's own, without OPA: it could not be found out", async () => {
+		withoutOpa();
+		const own = { "mcp/custom/own.rego": rule("x := 1") };
+		expect(await check(own)).toMatchObject({ exitCode: 2, report: { ok: false, errors: 0 } });
+		expect(await check({ ...own, "mcp/data.json": "{" })).toMatchObject({ exitCode: 1 });
+		// The template's has no rule in it.
+		expect(await check({})).toMatchObject({ exitCode: 0, report: { ok: true } });
 	});
 
 	it("is not missed where there is none", async () => {

@@ -243,6 +243,23 @@ describe("a record of a decision log", () => {
 		);
 	});
 
+	test("of another revision is told so first, where neither policy nor data is given", async () => {
+		const said = /^decided by revision r1; this is the policy and data of this package: give/;
+		const result = { ...decided, status: 401 };
+		for (const [one, exitCode] of [[record, 0] as const, [{ ...record, result }, 1] as const]) {
+			const text = await runOn([JSON.stringify(one)], "explain");
+			expect(text).toMatchObject({ exitCode, stdout: expect.stringMatching(said), stderr: "" });
+			const json = await runOn([JSON.stringify(one)], "explain", "--json");
+			expect(json).toMatchObject({ exitCode, stderr: expect.stringMatching(/decided by revision r1; /) });
+		}
+		const { explanation } = await explainOn(record);
+		const own = { ...record, revision: explanation.revision };
+		for (const [one, ...argv] of [[own], [narrow], [record, "--data", "policies/mcp/data.json"]]) {
+			const { stdout } = await runOn([JSON.stringify(one)], "explain", ...(argv as string[]));
+			expect(stdout).toMatch(/^REAUTHORIZE/);
+		}
+	});
+
 	test.each<[string, object, RegExp]>([
 		["whose facts were erased", { input: undefined, erased: ["/input"] }, /cannot be decided again/],
 		["whose facts were masked", { masked: ["/input/presented/aud"] }, /facts were erased by masking/],

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { moments } from "./questions.ts";
 import { dataFile, decide, runOn, temporaryFile } from "./support.ts";
@@ -39,6 +40,41 @@ describe("says what is wrong in one line, answers nothing, and exits with 2", ()
 			() => ["decide", "--policy", "bench/floor.wasm"],
 			/has no entrypoint/,
 		],
+		...["decide", "explain", "replay"].flatMap((command): [string, () => string[], RegExp][] => {
+			const args = command === "replay" ? [command, "-"] : [command];
+			const policy = ["--policy", "src/generated/policy.wasm"];
+			const data = ["--data", "policies/mcp/data.json"];
+			const key = () => ["--verification-key", temporaryFile("key.pem", "s3cret")];
+			return [
+				[
+					`${command}: a key for Wasm`,
+					() => [...args, ...policy, ...key()],
+					/policy\.wasm is no bundle, so that/,
+				],
+				[
+					`${command}: a key for no policy`,
+					() => [...args, ...data, ...key()],
+					/is no bundle, so that there is no/,
+				],
+				[
+					`${command}: a key that is not there, for no bundle`,
+					() => [...args, ...data, "--verification-key", missing],
+					/the key \S+ cannot be read: ENOENT/,
+				],
+				[
+					`${command}: a key that is to be skipped`,
+					() => [...args, ...policy, "--skip-verify", ...key()],
+					/--skip-verify and --verification-key/,
+				],
+			];
+		}),
+		["a question that is not there", () => ["explain", missing], /the question \S+ cannot be read: ENOENT/],
+		[
+			"a folder as a log",
+			() => ["replay", "docs", "--data", "policies/mcp/data.json"],
+			/the log docs cannot be read/,
+		],
+		["a page that has no place", () => ["explain", "--html", missing], /found cannot be written: ENOENT/],
 	])("%s", async (_, argv, message) => {
 		const result = await runOn([`${JSON.stringify(moments.call)}\n`], ...argv());
 		expect(result.exitCode).toBe(2);
@@ -65,6 +101,11 @@ test.each([[["--help"]], [["decide", "--help"]], [["help", "decide"]]])(
 		expect(stderr).toBe("");
 	},
 );
+
+test("says its version", async () => {
+	const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+	expect(await runOn([], "--version")).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: "" });
+});
 
 test("the help of decide names its options and exit codes", async () => {
 	const { stdout } = await runOn([], "decide", "--help");

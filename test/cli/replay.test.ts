@@ -348,6 +348,11 @@ describe("what cannot be decided again is counted and named, and the answer is n
 		["a record without facts", { input: undefined }, "the facts are not there"],
 		["a record without its decision", { result: undefined }, "the decision is not there"],
 		["erased facts", { erased: ["/input/presented/aud"] }, "facts were erased by masking"],
+		[
+			"erased facts that are called whole",
+			{ erased: ["/input/presented/scope"], custom: { input: "whole" } },
+			"facts were erased by masking",
+		],
 		["masked facts", { masked: ["/input/presented/sub"] }, "facts were erased by masking"],
 		["facts that are there in part", { custom: { input: "partial" } }, "facts were erased by masking"],
 		[
@@ -370,6 +375,41 @@ describe("what cannot be decided again is counted and named, and the answer is n
 		expect(exitCode).toBe(2);
 		const { stdout } = await runOn([toLines([good, { ...good, ...changes }])], "replay", "-", ...POLICY);
 		expect(stdout).toContain("not replayable: 1");
+	});
+
+	test.each<[string, (input: Record<string, object>) => object, RegExp]>([
+		["no request", ({ request: _, ...input }) => input, /invalid_facts, .*request/],
+		[
+			"a claim of another type",
+			(input) => ({ ...input, presented: { ...input.presented, sub: 7 } }),
+			/invalid_facts, .*sub/,
+		],
+		[
+			"claims of no token",
+			(input) => ({ ...input, presented: { ...input.presented, exp: undefined } }),
+			/token_missing, .*exp/,
+		],
+		[
+			"a binding that is none",
+			(input) => ({ ...input, session: { ...input.session, binding: { sub: "s3cret" } } }),
+			/policy_fault, .*iss/,
+		],
+	])("facts that the candidate cannot decide: %s", async (_, change, reason) => {
+		const bad = { ...good, decision_id: "bad", input: change(good.input as Record<string, object>) };
+		const { result, exitCode } = await replayOf(toLines([good, bad]), ...POLICY);
+		expect(result).toMatchObject({ replayed: 1, changes: [], notReplayable: { count: 1 } });
+		expect(result.notReplayable.examples[0]?.name).toBe("bad");
+		expect(result.notReplayable.examples[0]?.reason).toMatch(reason);
+		expect(JSON.stringify(result)).not.toContain("s3cret");
+		expect(exitCode).toBe(2);
+	});
+
+	test("a token that the policy itself misses is a change", async () => {
+		const { presented: _, ...asked } = moments.session;
+		const [record] = await recordsOf([asked]);
+		const before = { outcome: "proceed", code: "anonymous" };
+		const { result } = await replayOf(toLines([{ ...record, result: before }]), ...POLICY);
+		expect(result.changes).toMatchObject([{ change: "refused", after: { code: "token_missing" } }]);
 	});
 
 	test("what a mask replaced and this package calls whole is decided again", async () => {
@@ -425,7 +465,7 @@ describe("what a replay cannot see, it says", () => {
 		const broken = { ...moments.call, session: { ...moments.call.session, binding: { sub: "alice" } } };
 		const [record] = await recordsOf([moments.call]);
 		const { result } = await replayOf(toLines([{ ...record, input: broken }]), ...POLICY);
-		expect(result.changes).toMatchObject([{ change: "refused", after: { code: "policy_fault" } }]);
+		expect(result).toMatchObject({ replayed: 0, changes: [], notReplayable: { count: 1 }, exit: 2 });
 		expect(result.notes.join()).toMatch(/failed 1 time/);
 	});
 });
@@ -467,7 +507,11 @@ describe("exits with 2 and one line where it cannot begin", () => {
 	test.each<[string, () => string[], RegExp]>([
 		["without a candidate", () => [temporaryFile("log", "")], /needs a candidate/],
 		["without a log", () => POLICY, /missing required argument/],
-		["with a log that is not there", () => ["/nowhere/to/be/found", ...POLICY], /ENOENT/],
+		[
+			"with a log that is not there",
+			() => ["/nowhere/to/be/found", ...POLICY],
+			/the log \S+ cannot be read: ENOENT/,
+		],
 		["with a candidate that is not there", () => ["-", "--data", "/nowhere/to/be/found"], /cannot be read/],
 		["with a policy that is not there", () => ["-", "--policy", "/nowhere/to/be/found"], /cannot be read/],
 		["with a policy that is none", () => ["-", "--policy", temporaryFile("p", "x")], /not WebAssembly/],

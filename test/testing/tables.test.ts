@@ -52,6 +52,22 @@ describe("what is wanted of a decision", () => {
 	});
 });
 
+describe("facts that cannot be decided pass no case that does not want just that", () => {
+	const noFacts = { request: { method: "GET" } };
+	const session = { binding: { sub: "alice" }, transport: "streamable-http", opened_at: 1 };
+	const noRecord = { request: { session: "known" }, session };
+	it.each<[string, object, object, string[]]>([
+		["an outcome alone", noFacts, { outcome: "refuse" }, ["code"]],
+		["their code", noFacts, { outcome: "refuse", code: "invalid_facts" }, []],
+		["another code", noFacts, { code: "covered" }, ["code"]],
+		["an outcome alone, of a record that is none", noRecord, { outcome: "refuse" }, ["code"]],
+		["its code", noRecord, { code: "policy_fault" }, []],
+	])("%s", async (_, change, want, differs) => {
+		const [result] = await run({ name: "one", facts: change, want });
+		expect(result).toMatchObject({ got: { outcome: "refuse" }, ok: differs.length === 0, differs });
+	});
+});
+
 it("lays the data of a case over its table's, and that over what is beneath", async () => {
 	const narrow = { facts: { presented: { aud: ["https://mcp.example.com/tools/search"] } } };
 	const coverage = { "https://mcp.example.com/tools/search": ["https://mcp.example.com/tools/fetch"] };
