@@ -8,6 +8,8 @@ export default defineConfig({
 		passWithNoTests: false,
 		testTimeout: 20_000,
 		hookTimeout: 60_000,
+		// As long as a busy machine may take; what is right is there at once.
+		expect: { poll: { timeout: 10_000 } },
 		// Many wait for timers and processes: one worker less than there are cores would be idle half of the time.
 		maxWorkers: 2,
 	},
