@@ -22,7 +22,8 @@ const hasTerminal = script.status === 0 && script.stdout.includes("util-linux");
 describe.runIf(hasTerminal)("on a terminal (needs script of util-linux)", () => {
 	const onTerminal = (argv: string[], env: Record<string, string>) => {
 		const command = [process.execPath, ...program, ...argv].map((word) => `'${word}'`).join(" ");
-		const { NO_COLOR: _, FORCE_COLOR: __, ...others } = process.env;
+		// What Node takes for the word of a terminal that has none (tty.getColorDepth): CI is one of them.
+		const { NO_COLOR: _, FORCE_COLOR: __, CI: ___, ...others } = process.env;
 		return spawnSync("script", ["-qec", command, "/dev/null"], {
 			encoding: "utf8",
 			env: { ...others, TERM: "xterm-256color", ...env },
