@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import type { McpServer } from "@modelcontextprotocol/server";
-import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyServerOptions, LogController } from "fastify";
 import { createMemoryEventLog, type EventLog, type PolicyData } from "mcp-resume-guard";
 import { type ResumeGuardFastifyOptions, resumeGuard } from "mcp-resume-guard/fastify";
 import { type AuthorizationServer, startAuthorizationServer } from "./authorization-server.ts";
@@ -57,7 +57,11 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const createServer = () => (options.createServer ?? createTools)(gates);
 
 	// A client may hold a connection open that it has not used yet; closing would wait for it.
-	const app = Fastify({ logger: options.logger ?? false, forceCloseConnections: true });
+	const app = Fastify({
+		logger: options.logger ?? false,
+		logController: new LogController({ disableRequestLogging: true }),
+		forceCloseConnections: true,
+	});
 	addDevDoors(app, authorizationServer, gates);
 	if (options.guarded === false) {
 		const read = dataFile === undefined ? data : JSON.parse(readFileSync(dataFile, "utf8"));

@@ -17,6 +17,8 @@ const { values } = parseArgs({
 const example = await startExample({
 	port: Number(process.env.PORT ?? 0),
 	guarded: values.guard,
+	// What the guard refuses, a line each; standard output has the line below only.
+	logger: { level: "info", stream: process.stderr },
 	...(values.data !== undefined && { dataFile: values.data }),
 	data: Object.fromEntries(
 		Object.entries({

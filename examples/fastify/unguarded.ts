@@ -3,14 +3,8 @@ import { randomUUID } from "node:crypto";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import type { EventStore, McpServer } from "@modelcontextprotocol/server";
 import type { FastifyInstance } from "fastify";
-import {
-	bearerToken,
-	createMemoryEventLog,
-	createTokenVerifier,
-	type EventLog,
-	type PolicyData,
-	type TokenVerifierOptions,
-} from "mcp-resume-guard";
+import { createRemoteJWKSet, jwtVerify } from "jose";
+import { bearerToken, createMemoryEventLog, type EventLog, type PolicyData } from "mcp-resume-guard";
 import { z } from "zod";
 
 /** An event that a host has stored for its client. */
@@ -35,12 +29,14 @@ type MayUse = (audiences: Audiences, tool: string | undefined) => boolean;
  */
 export async function addUnguardedRoutes(
 	app: FastifyInstance,
-	tokens: TokenVerifierOptions,
+	{ issuer, jwks }: { issuer: string; jwks: string },
 	data: PolicyData,
 	createServer: () => McpServer,
 	onEvent: (event: EmittedEvent) => void,
 ): Promise<void> {
-	const verify = createTokenVerifier(tokens, data);
+	const keys = createRemoteJWKSet(new URL(jwks));
+	const resources = [...data.resources, ...Object.values(data.tools ?? {}).flatMap(({ aud }) => aud)];
+	const good = { issuer, audience: resources, typ: "at+jwt" };
 	const mayUse = createMayUse(data);
 	const presented = new AsyncLocalStorage<Audiences>();
 	const log = createMemoryEventLog();
@@ -51,9 +47,9 @@ export async function addUnguardedRoutes(
 		url: "/mcp",
 		async handler(request, reply) {
 			const token = bearerToken(request.headers.authorization);
-			const claims = token && (await verify(token, request).catch(() => undefined));
-			if (!claims) return reply.code(401).send();
-			const audiences = [claims.aud].flat().map(String);
+			const verified = token && (await jwtVerify(token, keys, good).catch(() => undefined));
+			if (!verified) return reply.code(401).send();
+			const audiences = [verified.payload.aud].flat().map(String);
 			const id = request.headers["mcp-session-id"];
 			const session = sessions.get(String(id)) ?? (id === undefined ? await open() : undefined);
 			if (session === undefined) return reply.code(404).send();

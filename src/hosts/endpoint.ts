@@ -119,7 +119,7 @@ export interface Endpoint<T extends SdkTransport> {
 	openSse(incoming: Incoming, messages: string, connect: Connect): Promise<Answer>;
 	/** Answers a POST of the message endpoint. */
 	postSse(incoming: Incoming, body: unknown): Promise<WholeAnswer>;
-	/** To be called when the response to a POST is complete or broken off. */
+	/** To be called when the response to a POST is complete or broken off; never rejects. */
 	settle(passed: Passed<T>, response: { status: number; complete: boolean }): Promise<void>;
 	/** Ends the sessions whose bindings match, as at logout or revocation; resolves with how many. */
 	endSessions(match: SessionMatch): Promise<number>;
@@ -158,6 +158,7 @@ export async function createEndpoint<T extends SdkTransport>(
 		stateless: options.stateless ?? false,
 		listCoveredTools: options.listCoveredTools ?? false,
 		observe: log.decision,
+		report: log.error,
 	};
 	const lives = createLiveSessions(ground);
 	const sessions = new WeakMap<LiveSession, GuardedSession<T>>();
@@ -235,12 +236,16 @@ export async function createEndpoint<T extends SdkTransport>(
 
 		async settle({ admitted: { session, post, opens } }, { status, complete }) {
 			if (session === undefined || post === undefined) return;
-			if (opens && status >= 400) return endSession(ground, session.key);
-			// Complete without an event it was no stream: an error, or one JSON body. Its calls are answered.
-			if (!complete || post.hasEmitted) return;
-			for (const id of [...post.waiting]) {
-				await ground.events.closeCall(session.key, id);
-				endCall(session, id);
+			try {
+				if (opens && status >= 400) return await endSession(ground, session.key);
+				// Complete without an event it was no stream: an error, or one JSON body. Its calls are answered.
+				if (!complete || post.hasEmitted) return;
+				for (const id of [...post.waiting]) {
+					await ground.events.closeCall(session.key, id);
+					endCall(session, id);
+				}
+			} catch (error) {
+				log.error(error, "a store has failed");
 			}
 		},
 

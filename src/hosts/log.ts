@@ -58,6 +58,7 @@ const LONGEST_TEXT = 256;
 // Control and format characters, surrogates without their half, separators of lines: what may break a line, colour a
 // terminal or turn text around.
 const ILLEGIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+const VISIBLE_ASCII = /^[\x20-\x7e]*$/;
 
 /** Names of tools and methods, ids and cursors are what a client has sent. */
 function legible<T>(value: T): T {
@@ -68,6 +69,7 @@ function legible<T>(value: T): T {
 }
 
 function legibleText(text: string): string {
+	if (text.length <= LONGEST_TEXT && VISIBLE_ASCII.test(text)) return text;
 	const short = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 	return short.replace(ILLEGIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

@@ -1,6 +1,6 @@
 import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
-import { type LivePost, type LiveSession, unionOf } from "./live.ts";
+import { type LivePost, type LiveSession, withNeeds } from "./live.ts";
 
 /** Request ids that a session remembers the needs of. */
 const MAX_FINISHED = 10_000;
@@ -25,8 +25,7 @@ export function namesakes({ posts, finished }: LiveSession, { request_id }: Call
 
 /** The label itself, unless the others need more. */
 export function widened(label: Label, others: readonly Label[]): Label {
-	const union = unionOf([label, ...others]);
-	return union.aud.length > label.aud.length || union.scope.length > label.scope.length ? union : label;
+	return others.reduce(withNeeds, label);
 }
 
 // What its calls have needed is remembered.

@@ -54,19 +54,6 @@ export async function decideAgain(ground: Ground, { key, facts }: Found): Promis
 	return decision;
 }
 
-/** The longest time that a timer takes, in milliseconds. */
-const LONGEST = 2 ** 31 - 1;
-
-/** Calls back when the token has expired, skew and all; returns how to cancel it. */
-export function atExpiry(ground: Ground, { facts }: Found, expired: () => void): () => void {
-	const exp = facts.presented?.exp;
-	if (typeof exp !== "number") return () => {};
-	const left = Math.max(0, (exp + ground.guard.data.clock_skew) * 1000 - Date.now());
-	// A timer may be early by a fraction of a millisecond.
-	const timer = setTimeout(expired, Math.min(Math.ceil(left) + 1, LONGEST));
-	return () => clearTimeout(timer);
-}
-
 // An anonymous session has no token that could expire.
 function isValid(exp: unknown, now: number, skew: number): boolean {
 	return exp === undefined || (typeof exp === "number" && now < exp + skew);

@@ -41,7 +41,8 @@ export function emit(ground: Ground, session: LiveSession, emitted: Emitted): Pr
 	const { post } = emitted;
 	const stream = post === undefined || post.stream === session.getStream ? session : post;
 	const run = () => emitNow(ground, session, emitted);
-	const turn = (turns.get(stream) ?? Promise.resolve()).then(run, run);
+	const before = turns.get(stream);
+	const turn = before === undefined ? run() : before.then(run, run);
 	turns.set(stream, turn);
 	return turn;
 }
@@ -61,18 +62,23 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 		...(answered !== undefined && { terminal: true }),
 		...(references.length > 0 && { references }),
 	};
-	const id = await events.append(session.key, stream, event).catch((error) => {
+	let id: string;
+	try {
+		if (post !== undefined) post.isAppending = true;
+		const appended = events.append(session.key, stream, event);
+		if (post !== undefined) post.isAppending = false;
+		id = await appended;
+	} catch (error) {
 		if (answered === undefined || !isTooLarge(error)) throw error;
 		// The call must end: whoever comes back for its result is told why there is none.
 		const told = { jsonrpc: "2.0", id: answered, error: { code: INTERNAL_ERROR, message: error.message } };
-		return events.append(session.key, stream, { ...event, message: JSON.stringify(told) });
-	});
-	if (post !== undefined) {
-		post.hasEmitted = true;
-		const header = { id, label, ...(call !== undefined && { request_id: call }) };
-		await decideWriting(ground, session, post, header, isPriming(message));
-		if (answered !== undefined) endCall(session, answered);
+		id = await events.append(session.key, stream, { ...event, message: JSON.stringify(told) });
 	}
+	if (post === undefined) return id;
+	post.hasEmitted = true;
+	const header = { id, label, ...(call !== undefined && { request_id: call }) };
+	if (post.response?.isOpen()) await decideWriting(ground, session, post, header, isPriming(message));
+	if (answered !== undefined) endCall(session, answered);
 	return id;
 }
 
@@ -85,9 +91,7 @@ async function decideWriting(
 	isEmpty: boolean,
 ): Promise<void> {
 	const { events } = ground;
-	const { response } = post;
-	if (response === undefined || !response.isOpen()) return;
-	if ((await events.holder(session.key, post.stream)) !== post.holder) return response.cut();
+	if ((await events.holder(session.key, post.stream)) !== post.holder) return post.response?.cut();
 	const decision = isEmpty ? undefined : post.deliver(event);
 	if (decision === undefined || decision.outcome === "proceed") {
 		await events.markWritten(session.key, event.id);

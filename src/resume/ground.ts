@@ -23,6 +23,8 @@ export interface Ground {
 	readonly listCoveredTools: boolean;
 	/** Hears of every decision; must not throw. */
 	readonly observe: (record: DecisionRecord) => void;
+	/** Hears of what has failed while nobody waited for it; must not throw. */
+	readonly report: (error: unknown, what: string) => void;
 }
 
 /** A decision with what an operator needs to understand it, and no secret. */
@@ -110,6 +112,11 @@ export async function settle(ground: Ground, record: DecisionRecord): Promise<vo
 	ground.observe(record);
 	if (record.decision.session === "end" && record.session !== undefined)
 		await endSession(ground, record.session);
+}
+
+/** Does what nobody waits for: a store that fails then must not end the process. */
+export function inBackground({ report }: Ground, work: Promise<unknown>): void {
+	work.catch((error) => report(error, "a store has failed"));
 }
 
 /** The session's own GET stream, under a name that no other session has. */

@@ -3,15 +3,9 @@ import type { Call, Holder } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
 import { failedFrames, type Refused } from "../wire/refusal.ts";
-import {
-	atExpiry,
-	type Covered,
-	createCovered,
-	createDeliver,
-	type Deliver,
-	decideAgain,
-} from "./delivery.ts";
-import { type Found, type Ground, getStreamOf, newName } from "./ground.ts";
+import { type Covered, createCovered, createDeliver, type Deliver, decideAgain } from "./delivery.ts";
+import { atExpiry } from "./expiry.ts";
+import { type Found, type Ground, getStreamOf, inBackground, newName } from "./ground.ts";
 import { createShow, type Show } from "./show.ts";
 
 /** The response to a POST, which the MCP server writes. */
@@ -41,6 +35,8 @@ export interface LivePost {
 	readonly show: Show;
 	/** `undefined` until the host has given it. */
 	response: ServerResponse | undefined;
+	/** An event of its own is being handed to the event log. */
+	isAppending: boolean;
 	/** Whether anything has been emitted for it. */
 	hasEmitted: boolean;
 	/** Whether an SSE id has gone out on the response: the client has a cursor. */
@@ -95,8 +91,8 @@ export function createLiveSessions(ground: Ground): LiveSessions {
 	const stopListening = ground.sessions.onEnd((key) => {
 		const session = live.get(key);
 		// A session also ends where nobody asked (idle for too long), and its events go with it.
-		void ground.events.drop(key);
-		if (session !== undefined) void Promise.resolve(stop(session)).catch(() => undefined);
+		inBackground(ground, ground.events.drop(key));
+		if (session !== undefined) inBackground(ground, stop(session));
 	});
 
 	return {
@@ -141,6 +137,7 @@ export function createPost(
 		holder: newName(),
 		deliver: createDeliver(ground, found, covered),
 		response: undefined,
+		isAppending: false,
 		hasEmitted: false,
 		hasCursor: false,
 	};
@@ -161,8 +158,14 @@ export async function serve(
 	const { key } = session;
 	post.response = response;
 	await events.hold(key, post.stream, post.holder);
-	const unwatch = events.watch(key, post.stream, async () => {
-		if ((await events.holder(key, post.stream)) !== post.holder) response.cut();
+	const cutIfTaken = () =>
+		events.holder(key, post.stream).then(
+			(holder) => holder !== post.holder && response.cut(),
+			() => response.cut(),
+		);
+	const unwatch = events.watch(key, post.stream, () => {
+		// What is appended for the POST is not written before it has been looked at who holds the stream.
+		if (!post.isAppending) void cutIfTaken();
 	});
 	const cancelExpiry = atExpiry(ground, found, () => {
 		const decision = ground.guard.session(found.facts);
@@ -180,7 +183,7 @@ export async function serve(
 		cancelExpiry();
 		stopListening();
 		unwatch();
-		void events.release(key, post.stream, post.holder);
+		inBackground(ground, events.release(key, post.stream, post.holder));
 	});
 }
 
@@ -200,6 +203,12 @@ export function unionOf(labels: readonly Label[]): Label {
 		aud: [...new Set(labels.flatMap(({ aud }) => aud))].sort(),
 		scope: [...new Set(labels.flatMap(({ scope }) => scope))].sort(),
 	};
+}
+
+/** The needs themselves, if they have all that the label needs. */
+export function withNeeds(needs: Label, label: Label): Label {
+	const has = (member: "aud" | "scope") => label[member].every((value) => needs[member].includes(value));
+	return has("aud") && has("scope") ? needs : unionOf([needs, label]);
 }
 
 /** The newest POST with a call of that id whose calls are not all answered: where the MCP server's answer leads. */

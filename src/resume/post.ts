@@ -13,7 +13,7 @@ import {
 	type LivePost,
 	type LiveSession,
 	type LiveSessions,
-	unionOf,
+	withNeeds,
 } from "./live.ts";
 import { openSession } from "./open.ts";
 
@@ -70,8 +70,12 @@ export async function admitPost(
 		const judged = await judge(ground, found, known, message, calls);
 		if (judged === undefined) continue;
 		const { decision, tool, rpc } = judged;
-		await settle(ground, { moment: momentOf(message), decision, session: found.key, tool, rpc });
-		if (decision.outcome !== "proceed") return { answer: refusalAnswer(decision, ground.resourceMetadata) };
+		const record = { moment: momentOf(message), decision, session: found.key, tool, rpc };
+		if (decision.outcome !== "proceed") {
+			await settle(ground, record);
+			return { answer: refusalAnswer(decision, ground.resourceMetadata) };
+		}
+		ground.observe(record);
 		if (message.kind === "session" || message.kind === "call") {
 			calls.push({ request_id: message.request_id, label: decision.label });
 			if (ground.listCoveredTools && message.rpc === "tools/list") lists.add(message.request_id);
@@ -105,7 +109,7 @@ export async function admitPost(
 		await settle(ground, { moment: "session", decision, session: known });
 		return { answer: refusal(ground, decision) };
 	}
-	await settleReferences(ground, session, references);
+	if (references.length > 0) await settleReferences(ground, session, references);
 	return {
 		body: passedBody,
 		found,
@@ -230,7 +234,7 @@ async function initialize(
 
 function addPost(session: LiveSession, post: LivePost): LivePost {
 	session.posts.add(post);
-	session.everything = unionOf([session.everything, ...post.calls.map(({ label }) => label)]);
+	for (const { label } of post.calls) session.everything = withNeeds(session.everything, label);
 	return post;
 }
 

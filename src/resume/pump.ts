@@ -3,8 +3,9 @@ import type { Sink } from "../wire/answer.ts";
 import { readEmitted } from "../wire/messages.ts";
 import { failedFrames } from "../wire/refusal.ts";
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
-import { atExpiry, type Deliver, decideAgain } from "./delivery.ts";
-import { type Found, type Ground, newName, settle } from "./ground.ts";
+import { type Deliver, decideAgain } from "./delivery.ts";
+import { atExpiry } from "./expiry.ts";
+import { type Found, type Ground, inBackground, newName, settle } from "./ground.ts";
 
 /** How many events are read from the log at a time. */
 const STRETCH = 64;
@@ -41,7 +42,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	const keepAlive = setInterval(() => {
 		void sink.write(keepAliveFrame);
 		// A session whose stream is open is not idle.
-		void ground.sessions.find(key);
+		inBackground(ground, ground.sessions.find(key));
 	}, KEEP_ALIVE_MS);
 	const cancelExpiry = atExpiry(ground, found, () => sink.cut());
 	const stopListening = ground.guard.onRevision(bell.ring);

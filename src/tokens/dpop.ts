@@ -1,15 +1,10 @@
-import {
-	type CompactVerifyGetKey,
-	type CryptoKey,
-	calculateJwkThumbprint,
-	EmbeddedJWK,
-	type JWSHeaderParameters,
-} from "jose";
+import { calculateJwkThumbprint, EmbeddedJWK, type JWSHeaderParameters } from "jose";
 import { ResumeGuardError } from "../errors.ts";
 import { earliness, isExpired } from "./claims.ts";
 import {
 	ASYMMETRIC,
 	check,
+	type FindKey,
 	isNumericDate,
 	isText,
 	mediaType,
@@ -110,9 +105,9 @@ export function createProofVerifier({ baseUrl, nonceSecret }: DpopOptions): Proo
 }
 
 /** Without the cause: it may quote the key. */
-const embeddedKey: CompactVerifyGetKey = async (header, proof): Promise<CryptoKey> => {
+const embeddedKey: FindKey = async (header) => {
 	try {
-		return await EmbeddedJWK(header, proof);
+		return await EmbeddedJWK(header);
 	} catch {
 		throw new Error("jwk is not a key for alg");
 	}

@@ -1,9 +1,4 @@
-import {
-	type CompactVerifyGetKey,
-	compactVerify,
-	decodeProtectedHeader,
-	type JWSHeaderParameters,
-} from "jose";
+import { type CryptoKey, compactVerify, decodeProtectedHeader, type JWSHeaderParameters } from "jose";
 
 /** The JWS algorithms whose keys can be public (RFC 7518, RFC 8037, RFC 9864). */
 export const ASYMMETRIC: readonly string[] = [256, 384, 512]
@@ -21,8 +16,17 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /** A JWT claims set as it is in the token. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
 
+/** Finds the key that a token with this header is to be verified with. */
+export type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>;
+
+/** What a good signature stands for. */
+export interface VerifiedJwt {
+	readonly header: JWSHeaderParameters;
+	readonly claims: TokenClaims;
+}
+
 export interface JwtRules {
-	readonly key: CompactVerifyGetKey;
+	readonly key: FindKey;
 	readonly algorithms: string[];
 	/** Why this header is not that of such a token; `undefined`: it may be one. Asked before any key is looked for. */
 	readonly headerFault: (header: JWSHeaderParameters) => string | undefined;
@@ -58,7 +62,7 @@ export function check(fault: string | undefined): void {
 export async function verifyJwt(
 	jwt: unknown,
 	{ key, algorithms, headerFault }: JwtRules,
-): Promise<{ header: JWSHeaderParameters; claims: TokenClaims }> {
+): Promise<VerifiedJwt> {
 	if (typeof jwt !== "string" || jwt.length > MAX_LENGTH || !COMPACT.test(jwt)) {
 		throw new Error("no compact JWS");
 	}

@@ -5,9 +5,9 @@ import {
 	errors,
 	type FetchImplementation,
 	type JSONWebKeySet,
-	type JWTVerifyGetKey,
 } from "jose";
 import { ResumeGuardError } from "../errors.ts";
+import type { FindKey } from "./jwt.ts";
 
 const RETRY_AFTER_MS = 5_000;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
@@ -82,7 +82,7 @@ function withRetryDelay(
 	};
 }
 
-function remoteKeys(issuer: string, jwks: string | URL | undefined): JWTVerifyGetKey {
+function remoteKeys(issuer: string, jwks: string | URL | undefined): FindKey {
 	if (jwks !== undefined) {
 		return createRemoteJWKSet(secureUrl(jwks), { [customFetch]: withRetryDelay(getJson) });
 	}
@@ -91,7 +91,7 @@ function remoteKeys(issuer: string, jwks: string | URL | undefined): JWTVerifyGe
 	});
 }
 
-function localKeys(jwks: JSONWebKeySet): JWTVerifyGetKey {
+function localKeys(jwks: JSONWebKeySet): FindKey {
 	try {
 		return createLocalJWKSet(jwks);
 	} catch (cause) {
@@ -107,15 +107,12 @@ function localKeys(jwks: JSONWebKeySet): JWTVerifyGetKey {
  * Rejects with `token_keys_unavailable` when the keys cannot be had, and with jose's error when there is not
  * exactly one key for the token.
  */
-export function createKeySource(
-	issuer: string,
-	jwks: string | URL | JSONWebKeySet | undefined,
-): JWTVerifyGetKey {
+export function createKeySource(issuer: string, jwks: string | URL | JSONWebKeySet | undefined): FindKey {
 	const keys =
 		typeof jwks === "object" && !(jwks instanceof URL) ? localKeys(jwks) : remoteKeys(issuer, jwks);
-	return async (header, token) => {
+	return async (header) => {
 		try {
-			return await keys(header, token);
+			return await keys(header);
 		} catch (cause) {
 			if (cause instanceof errors.JWKSNoMatchingKey || cause instanceof errors.JWKSMultipleMatchingKeys) {
 				throw cause;

@@ -6,8 +6,9 @@ import { assertOptions } from "../misuse.ts";
 import { ownResources } from "../resources.ts";
 import { claimsFault, headerFault, isExpired, type TokenDeviations } from "./claims.ts";
 import type { DpopOptions } from "./dpop.ts";
-import { ASYMMETRIC, check, type JwtRules, now, type TokenClaims, verifyJwt } from "./jwt.ts";
+import { ASYMMETRIC, check, now, type TokenClaims } from "./jwt.ts";
 import { createKeySource } from "./keys.ts";
+import { createJwtMemory } from "./memory.ts";
 import type { TokenRequest } from "./request.ts";
 import { createSenderCheck } from "./sender.ts";
 
@@ -16,7 +17,7 @@ import { createSenderCheck } from "./sender.ts";
  * with a `cnf` claim has verified possession of that key, and a token that is bound to a DPoP key is refused in any
  * other scheme (RFC 9449 section 7.2).
  *
- * Resolves with the claims as they are in the token. Rejects with a `ResumeGuardError`: `token_invalid`,
+ * Resolves with the claims as they are in the token, frozen. Rejects with a `ResumeGuardError`: `token_invalid`,
  * `token_expired`, `token_keys_unavailable`, `dpop_proof_invalid` or `dpop_nonce_required`.
  */
 export type TokenVerifier = (token: string, request: TokenRequest) => Promise<TokenClaims>;
@@ -81,7 +82,7 @@ export function createTokenVerifier(
 		throw new TypeError(`algorithms is a non-empty list out of ${ASYMMETRIC.join(", ")}`);
 	}
 	const key = createKeySource(issuer, options.jwks);
-	const jwt: JwtRules = { key, algorithms, headerFault: (header) => headerFault(header, allow) };
+	const verifyJwt = createJwtMemory({ key, algorithms, headerFault: (header) => headerFault(header, allow) });
 	const checkSender = createSenderCheck(options.dpop ?? {});
 	const current = typeof data === "function" ? data : () => data;
 	let rules = rulesOf(current());
@@ -92,7 +93,7 @@ export function createTokenVerifier(
 	}
 
 	async function verify(token: string, request: TokenRequest, by: typeof rules): Promise<TokenClaims> {
-		const { header, claims } = await verifyJwt(token, jwt);
+		const { header, claims } = await verifyJwt(token);
 		check(claimsFault(header, claims, by, now()));
 		await checkSender(token, claims, request, by);
 		return claims;

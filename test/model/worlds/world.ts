@@ -55,6 +55,9 @@ export async function createStage(
 		stateless: false,
 		listCoveredTools: false,
 		observe: () => {},
+		report(error) {
+			throw error;
+		},
 	};
 	// A store that becomes empty is cleared, which costs more than a world.
 	await sessions.open({ key: "foreign", binding: bob, transport: "streamable-http", opened_at: START });
