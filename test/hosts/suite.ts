@@ -3,6 +3,7 @@ import { deliveryTests } from "./suite/delivery.ts";
 import { httpTests } from "./suite/http.ts";
 import { resumeTests } from "./suite/resume.ts";
 import { sessionTests } from "./suite/session.ts";
+import { storeTests } from "./suite/stores.ts";
 import { streamTests } from "./suite/stream.ts";
 import type { StartHost } from "./support/host.ts";
 
@@ -13,4 +14,5 @@ export function hostSuite(host: string, start: StartHost): void {
 	describe(`${host}: resumes`, () => resumeTests(start));
 	describe(`${host}: what a token covers`, () => deliveryTests(start));
 	describe(`${host}: streams`, () => streamTests(start));
+	describe(`${host}: stores that fail`, () => storeTests(start));
 }

@@ -1,6 +1,11 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { call, headersOf, told } from "../support/client.ts";
-import { run, type StartHost, token } from "../support/host.ts";
+import { temporaryFolder } from "../../reload/support.ts";
+import { call, headersOf, type RawClient, told } from "../support/client.ts";
+import { data, type RunOptions, run, SERVER, type StartHost, token } from "../support/host.ts";
+import type { Exchange } from "../support/http.ts";
 import { createObservedLog } from "../support/log.ts";
 
 const MIB = 1024 * 1024;
@@ -56,9 +61,9 @@ export function streamTests(start: StartHost): void {
 		const [count, size] = [120, 64 * 1024];
 
 		/** A resume of a call with much to report, whose client does not read; and how much of it has been written. */
-		async function stall() {
+		async function stall({ claims = () => ({}), ...options }: RunOptions & { claims?: () => object } = {}) {
 			const log = createObservedLog({ bytes: 256 * MIB, bytesPerPrincipal: 128 * MIB });
-			const host = await run(start, { log });
+			const host = await run(start, { ...options, log });
 			const wide = await token();
 			const client = await host.open(wide);
 			const posted = await client.post(wide, call(7, "bulk", { count, size }));
@@ -67,7 +72,7 @@ export function streamTests(start: StartHost): void {
 			await host.drop(client, posted);
 			await log.appended("120 done");
 			const before = log.written;
-			const resumed = await client.get(wide, first);
+			const resumed = await client.get(await token({ ...claims() }), first);
 			resumed.pause();
 			const written = await settled(() => log.written - before);
 			return { client, wide, resumed, written };
@@ -97,6 +102,47 @@ export function streamTests(start: StartHost): void {
 			// The first is the cursor.
 			expect(resumed.events.length).toBeLessThanOrEqual(written + 1);
 		});
+
+		test("gets nothing more once its token has expired, and the rest under another one", async () => {
+			let exp = 0;
+			const claims = () => {
+				exp = Date.now() / 1000 + 2;
+				return { exp };
+			};
+			const { client, wide, resumed, written } = await stall({ data: { clock_skew: 0 }, claims });
+
+			await sleep(exp * 1000 - Date.now() + 50);
+			resumed.resume();
+
+			expect(await resumed.closed).toBe("cut");
+			expect(resumed.events.length).toBeLessThanOrEqual(written + 1);
+			await expectRest(client, wide, resumed);
+		});
+
+		test("gets nothing more that data holds back which has come into force meanwhile", async () => {
+			const dataFile = join(temporaryFolder(), "data.json");
+			const { client, wide, resumed, written } = await stall({ dataFile });
+			const bulk = { aud: [`${SERVER}/bulk`], scope: [] };
+
+			writeFileSync(dataFile, JSON.stringify({ ...data, tools: { ...data.tools, bulk } }));
+			await expect.poll(async () => (await client.post(wide, call(8, "bulk"))).status).toBe(403);
+			resumed.resume();
+
+			expect(await resumed.closed).toBe("cut");
+			expect(resumed.events.length).toBeLessThanOrEqual(written + 1);
+			const refused = await client.get(wide, resumed.cursor);
+			expect(refused.status).toBe(403);
+			expect(await refused.text()).toContain(`${SERVER}/bulk`);
+			await expectRest(client, await token({ aud: [SERVER, `${SERVER}/bulk`] }), resumed);
+		});
+
+		/** What has not come is all there, from where the client was. */
+		async function expectRest(client: RawClient, covering: string, { events, cursor }: Exchange) {
+			const rest = await client.get(covering, cursor);
+			expect(await rest.closed).toBe("ended");
+			expect(events.length + rest.events.length).toBe(count + 3);
+			expect(told(rest).at(-1)).toBe("#122 7 = 120 done");
+		}
 	});
 }
 

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { McpServer } from "@modelcontextprotocol/server";
 import type { PolicyData, SessionMatch, TokenVerifierOptions } from "mcp-resume-guard";
@@ -52,6 +53,8 @@ export interface Running extends Host {
 export interface RunOptions extends Partial<Omit<EndpointOptions, "data" | "events">> {
 	/** Members of the policy data to set otherwise. */
 	readonly data?: Partial<PolicyData>;
+	/** Where the policy data is to be, and is watched. */
+	readonly dataFile?: string;
 	readonly log?: ObservedLog;
 	readonly createServer?: (gates: Gates) => McpServer;
 }
@@ -70,14 +73,16 @@ export const token = (claims: Record<string, unknown> = {}): Promise<string> =>
 /** Starts a host for one test. */
 export async function run(
 	start: StartHost,
-	{ log = createObservedLog(), createServer = createTestServer, ...options }: RunOptions = {},
+	{ log = createObservedLog(), createServer = createTestServer, dataFile, ...options }: RunOptions = {},
 ): Promise<Running> {
 	const gates = createGates();
+	const whole = { ...data, ...options.data };
+	if (dataFile !== undefined) writeFileSync(dataFile, JSON.stringify(whole));
 	const host = await start(
 		{
 			policy,
 			...options,
-			data: { ...data, ...options.data },
+			...(dataFile === undefined ? { data: whole } : { data: dataFile, watch: true }),
 			tokens: options.tokens ?? tokens,
 			events: log,
 		},
