@@ -1,6 +1,7 @@
 import { ResumeGuardError } from "./errors.ts";
 import type { PolicyData } from "./generated/types.ts";
 import { type ValidationError, validateData } from "./generated/validators.js";
+import { parseJson } from "./nesting.ts";
 
 /** Policy data as `schemas/data.json` has it, with every default in its place. */
 export type CompletePolicyData = Required<PolicyData>;
@@ -31,8 +32,8 @@ export function completeData(given: unknown, path?: string): CompletePolicyData 
 	const completed = data as CompletePolicyData;
 	const repeated = repeatedAlias(completed.aliases);
 	if (repeated !== undefined) throw invalid(`/aliases: ${repeated} is in two sets`);
-	const unpaired = unpairedSurrogate(completed);
-	if (unpaired !== undefined) throw invalid(`${unpaired}: a lone surrogate`);
+	const strange = strangeIn(completed);
+	if (strange !== undefined) throw invalid(strange);
 	return completed;
 }
 
@@ -60,7 +61,7 @@ export async function readDataText(path: string): Promise<string> {
  */
 export function parseData(path: string, text: string): unknown {
 	try {
-		return JSON.parse(text);
+		return parseJson(text);
 	} catch (cause) {
 		throw new ResumeGuardError("data_invalid", `the policy data ${path} is not JSON`, { cause });
 	}
@@ -85,12 +86,21 @@ function repeatedAlias(sets: readonly (readonly string[])[]): string | undefined
 	return undefined;
 }
 
-function unpairedSurrogate(value: unknown, pointer = ""): string | undefined {
-	if (typeof value === "string") return value.isWellFormed() ? undefined : pointer;
+// What a schema does not see: text that is none, and what JSON would have as something else.
+function strangeIn(value: unknown, pointer = ""): string | undefined {
+	const surrogate = `${pointer || "/"}: a lone surrogate`;
+	if (typeof value === "string") return value.isWellFormed() ? undefined : surrogate;
 	if (typeof value !== "object" || value === null) return undefined;
+	if (!isPlain(value)) return `${pointer}: not JSON`;
 	for (const [key, member] of Object.entries(value)) {
-		const found = key.isWellFormed() ? unpairedSurrogate(member, `${pointer}/${key}`) : pointer || "/";
+		const found = key.isWellFormed() ? strangeIn(member, `${pointer}/${key}`) : surrogate;
 		if (found !== undefined) return found;
 	}
 	return undefined;
+}
+
+// To the schema a Map is an object without members, and a list has its elements only.
+function isPlain(value: object): boolean {
+	if (Array.isArray(value)) return Object.keys(value).length === value.length;
+	return Object.prototype.toString.call(value) === "[object Object]";
 }

@@ -158,7 +158,31 @@ export async function readPolicy(path: string): Promise<Uint8Array> {
 	}
 }
 
+/** Of OPA's ABI 1.2: what opa-wasm and an evaluation call. Its versions are looked at, too. */
+const FUNCTIONS = [
+	"builtins",
+	"entrypoints",
+	"opa_eval",
+	"opa_heap_ptr_get",
+	"opa_heap_ptr_set",
+	"opa_json_dump",
+	"opa_json_parse",
+	"opa_malloc",
+];
+const GLOBALS = ["opa_wasm_abi_version", "opa_wasm_abi_minor_version"];
+
 function instantiate(module: WebAssembly.Module, entrypoints: readonly string[], data: object): Instance {
+	// An evaluation would be the first to miss some of them.
+	const exported = WebAssembly.Module.exports(module);
+	const lacks = (kind: string) => (name: string) =>
+		!exported.some((one) => one.name === name && one.kind === kind);
+	const unexported = [...GLOBALS.filter(lacks("global")), ...FUNCTIONS.filter(lacks("function"))];
+	if (unexported.length > 0) {
+		throw new ResumeGuardError(
+			"policy_invalid",
+			`the policy cannot be loaded: it does not export ${unexported.join(", ")}`,
+		);
+	}
 	let instance: Instance;
 	try {
 		// Its types leave out what it is made of.
@@ -171,11 +195,17 @@ function instantiate(module: WebAssembly.Module, entrypoints: readonly string[],
 	if (!(instance.minorVersion >= 2)) {
 		throw new ResumeGuardError("policy_invalid", "the policy is of an ABI of OPA before 1.2");
 	}
-	const missing = entrypoints.filter((name) => !Object.hasOwn(instance.entrypoints, name));
+	const missing = entrypoints.filter((name) => !Object.hasOwn(Object(instance.entrypoints), name));
 	if (missing.length > 0) {
 		throw new ResumeGuardError("policy_invalid", `the policy has no entrypoint ${missing.join(", ")}`);
 	}
-	instance.setData(data);
+	try {
+		instance.setData(data);
+	} catch (cause) {
+		throw new ResumeGuardError("policy_invalid", `the policy cannot take its data: ${reasonOf(cause)}`, {
+			cause,
+		});
+	}
 	return instance;
 }
 

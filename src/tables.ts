@@ -118,12 +118,16 @@ export async function runTables(
 	return results;
 }
 
-/** Creates a decider once for each distinct data: it is most of what a case costs. */
+/** Each has memory of its own, and tables that nobody knows may have many. */
+const KEPT = 100;
+
+/** Creates a decider once for each distinct data, unless there are many: it is most of what a case costs. */
 export function decidersByData(create: Deciders): Deciders {
 	const created = new Map<string, Promise<Decider>>();
 	return (data) => {
 		const key = JSON.stringify(data);
 		const decider = created.get(key) ?? create(data);
+		if (created.size >= KEPT) created.clear();
 		created.set(key, decider);
 		return decider;
 	};

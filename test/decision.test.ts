@@ -337,6 +337,13 @@ const unsound: Record<string, Row & { readonly why: string }> = {
 		answer: { ...prefix, held: { tool: "fetch", request_id: 9, missing: held.missing } },
 		why: "a prefix ends",
 	},
+	"a prefix past the first of two events of the held one's id": {
+		moment: "resume",
+		asked: { pending: [resume.pending[0], { id: "42", tool: "fetch", aud: [FETCH], scope: [] }] },
+		data: inPrefix,
+		answer: { ...prefix, held: { ...held, event_id: "42" }, deliver: 1, cursor: "42" },
+		why: "a prefix ends",
+	},
 	"everything, and a call for another token": {
 		moment: "resume",
 		data: inPrefix,
@@ -403,6 +410,13 @@ const unsound: Record<string, Row & { readonly why: string }> = {
 		asked: { now: token.exp },
 		data: { clock_skew: 0 },
 		answer: { ...proceed, label },
+		why: floor,
+	},
+	"one event, to a stranger": {
+		moment: "resume",
+		asked: { ...stranger, pending: resume.pending.slice(5) },
+		data: inPrefix,
+		answer: { ...prefix, deliver: 1, cursor: "47" },
 		why: floor,
 	},
 	"an unknown session": {
@@ -500,6 +514,52 @@ const unsound: Record<string, Row & { readonly why: string }> = {
 		answer: { ...proceed, label },
 		why: floor,
 	},
+	"an anonymous call of initialize without a session": {
+		moment: "call",
+		asked: { ...noToken, ...noSession, tool: undefined, rpc: "initialize" },
+		data: { anonymous: true },
+		answer: { ...proceed, label },
+		why: floor,
+	},
+	"an anonymous initialize by GET without a session": {
+		moment: "session",
+		asked: {
+			...noToken,
+			...noSession,
+			request: { ...post, method: "GET", session: "none" },
+			rpc: "initialize",
+		},
+		data: { anonymous: true },
+		answer: { ...proceed, label },
+		why: floor,
+	},
+	"an anonymous initialize of an unknown session": {
+		moment: "session",
+		asked: { ...noToken, ...unknownSession, rpc: "initialize" },
+		data: { anonymous: true },
+		answer: { ...proceed, label },
+		why: floor,
+	},
+	"an anonymous GET of HTTP+SSE, of an unknown session": {
+		moment: "session",
+		asked: { ...noToken, ...openSse, request: { ...openSse.request, session: "unknown" } },
+		data: { anonymous: true },
+		answer: { ...proceed, label },
+		why: floor,
+	},
+	"a DELETE of HTTP+SSE without a session": {
+		moment: "session",
+		asked: { ...openSse, request: { ...openSse.request, method: "DELETE" } },
+		answer: { ...proceed, label },
+		why: floor,
+	},
+	"an anonymous ping of HTTP+SSE without a session": {
+		moment: "session",
+		asked: { ...noToken, ...openSse, request: { ...openSse.request, method: "POST" } },
+		data: { anonymous: true },
+		answer: { ...proceed, label },
+		why: floor,
+	},
 	"an anonymous delivery without a session": {
 		moment: "delivery",
 		asked: { ...noToken, ...noSession },
@@ -535,6 +595,54 @@ describe("an answer that is not sound is not acted on", () => {
 	it.each(Object.entries(unsound))("%s", async (_, row) => {
 		const { facts, policyData } = await factsOf(row);
 		expect(whyNotSound(row.moment, facts, row.answer, policyData)).toMatch(new RegExp(`^${row.why}`));
+	});
+});
+
+test("what is wrong with the shape is named by its place", async () => {
+	const { facts, policyData } = await factsOf({ moment: "session", answer: undefined });
+	expect(whyNotSound("session", facts, { ...proceed, label, status: 204 }, policyData)).toBe(
+		"the answer is not one of session: /status: must be equal to constant",
+	);
+});
+
+// Facts that are never read so: the floor stands by itself.
+describe("facts that say too little let nobody in", () => {
+	const [proceeds, stays] = [
+		{ ...proceed, label },
+		{ ...refuse, ...stay },
+	];
+
+	it.each<[string, Row, (facts: Facts) => Facts, string]>([
+		[
+			"no cursor",
+			{ moment: "resume", answer: stays },
+			({ cursor: _, ...rest }) => rest,
+			"there is no cursor to move",
+		],
+		[
+			"nothing said of what is pending",
+			{ moment: "resume", answer: stays },
+			({ pending: _, ...rest }) => rest,
+			"there is no cursor to move",
+		],
+		[
+			"a known session without its record",
+			{ moment: "session", answer: proceeds },
+			({ session: _, ...rest }) => rest,
+			floor,
+		],
+		[
+			"a resume by POST without a session",
+			{ moment: "resume", answer: all },
+			({ session: _, request, ...rest }) => ({
+				...rest,
+				request: { ...request, method: "POST", session: "none" },
+			}),
+			floor,
+		],
+	])("%s", async (_, row, change, why) => {
+		const { facts, policyData } = await factsOf(row);
+		expect(whyNotSound(row.moment, change(facts), row.answer, policyData)).toMatch(new RegExp(`^${why}`));
 	});
 });
 

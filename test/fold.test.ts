@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { foldEvents, foldNeeds, MAX_LABELS } from "../src/fold.ts";
+import { foldEvents, foldNeeds, MAX_LABELS, whyNotFoldedWell } from "../src/fold.ts";
+import type { Pending } from "../src/generated/types.ts";
 import type { EventInput, Label, NeedInput } from "../src/index.ts";
 import { pendingEvents } from "./arbitraries.ts";
 
@@ -57,7 +58,7 @@ describe("events, folded by label", () => {
 	it("as the obvious fold has it", () => {
 		fc.assert(
 			fc.property(fc.oneof(events, pendingEvents), (all) => {
-				expect(foldEvents(all, "c")).toEqual({ value: folded(all, "c") });
+				expect(foldEvents(all, "c")).toStrictEqual({ value: folded(all, "c") });
 			}),
 		);
 	});
@@ -105,7 +106,7 @@ test("open calls are folded alike", () => {
 		fc.property(events, (all) => {
 			const calls = all.map(({ id: _, ...call }): NeedInput => call);
 			const needs = folded(all, "c").needs.map(({ index: _, event_id: __, before: ___, ...need }) => need);
-			expect(foldNeeds(calls)).toEqual({ value: needs });
+			expect(foldNeeds(calls)).toStrictEqual({ value: needs });
 		}),
 	);
 });
@@ -136,6 +137,15 @@ describe("what is no event or no label is named by its place", () => {
 		expect(foldEvents([good, event], "0")).toEqual({ problem });
 	});
 
+	it.each<[string, unknown, string]>([
+		["null", null, "/1: must be object"],
+		["undefined", undefined, "/1: must be object"],
+		["no aud", { ...good, aud: undefined }, "/1: has no label (aud and scope)"],
+		["a tool and a method", { ...good, rpc: "x" }, "/1: a label of both a tool and a method"],
+	])("a call: %s", (_, call, problem) => {
+		expect(foldNeeds([good, call])).toEqual({ problem });
+	});
+
 	it("one label more than there may be", () => {
 		const all = Array.from({ length: MAX_LABELS + 1 }, (_, i) => ({
 			id: `${i}`,
@@ -147,5 +157,73 @@ describe("what is no event or no label is named by its place", () => {
 		expect(foldEvents(all, "c")).toEqual({
 			problem: `/${MAX_LABELS}: more than ${MAX_LABELS} distinct labels`,
 		});
+	});
+});
+
+describe("pending events that a host has folded itself", () => {
+	const need = { tool: "search", aud: ["a"], scope: [] };
+	const first = { ...need, index: 0, event_id: "1", before: "0" };
+	const second = { ...need, tool: "fetch", index: 1, event_id: "2", before: "1" };
+	const two: Pending = { count: 2, last: "2", needs: [first, second] };
+	const later = { ...second, index: 2, event_id: "3", before: "2" };
+
+	it("may be as they are folded here", () => {
+		fc.assert(
+			fc.property(fc.oneof(events, pendingEvents), (all) => {
+				expect(whyNotFoldedWell(folded(all, "c"), "c")).toBeUndefined();
+			}),
+		);
+	});
+
+	it("may have as many labels as there may be, and no more", () => {
+		const needs = Array.from({ length: MAX_LABELS + 1 }, (_, index) => ({
+			...need,
+			index,
+			event_id: `${index + 1}`,
+			before: `${index}`,
+		}));
+		const of = (count: number): Pending => ({ count, last: `${count}`, needs: needs.slice(0, count) });
+		expect(whyNotFoldedWell(of(MAX_LABELS), "0")).toBeUndefined();
+		expect(whyNotFoldedWell(of(MAX_LABELS + 1), "0")).toBe("/needs: more than 16384 distinct labels");
+	});
+
+	it.each<[string, Pending, string]>([
+		["nothing, with a last event", { count: 0, last: "2", needs: [] }, "/last: there if and only if"],
+		["something, without one", { count: 2, needs: [first, second] }, "/last: there if and only if"],
+		["nothing, with a need", { count: 0, needs: [first] }, "/needs: there if and only if"],
+		["something, without one", { count: 2, last: "2", needs: [] }, "/needs: there if and only if"],
+		[
+			"a first need that is not of the first event",
+			{ count: 3, last: "3", needs: [{ ...second, before: "0" }] },
+			"/needs/0: not the first event",
+		],
+		[
+			"a first need after another cursor",
+			{ ...two, needs: [{ ...first, before: "9" }, second] },
+			"/needs/0: not the first event",
+		],
+		[
+			"a need beyond the last event",
+			{ count: 2, last: "2", needs: [first, later] },
+			"/needs: not in the order",
+		],
+		[
+			"two needs of one event",
+			{ ...two, needs: [first, { ...second, index: 0 }] },
+			"/needs: not in the order",
+		],
+		[
+			"needs in another order",
+			{ count: 4, last: "4", needs: [first, later, second] },
+			"/needs: not in the order",
+		],
+		[
+			"the next need after another event",
+			{ ...two, needs: [first, { ...second, before: "0" }] },
+			"/needs: a `before` that is not",
+		],
+		["the last need of another event", { ...two, last: "3" }, "/last: not the last event"],
+	])("are not: %s", (_, pending, problem) => {
+		expect(whyNotFoldedWell(pending, "0")).toMatch(new RegExp(`^${problem}`));
 	});
 });

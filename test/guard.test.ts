@@ -4,6 +4,7 @@ import { MAX_LABELS } from "../src/fold.ts";
 import {
 	createResumeGuard,
 	type Decision,
+	type DecisionEvent,
 	type Moment,
 	type PolicyFault,
 	type ResumeGuardOptions,
@@ -253,12 +254,32 @@ describe("a question that is none is refused, and says what is wrong", () => {
 		],
 		["an event at delivery without a label", "delivery", { ...ping, event: {} }, /^\/event: has no label/],
 		[
+			"an event at delivery without aud",
+			"delivery",
+			{ ...ping, event: { scope: [] } },
+			/^\/event: has no label/,
+		],
+		[
+			"an event at delivery without scope",
+			"delivery",
+			{ ...ping, event: { aud: [] } },
+			/^\/event: has no label/,
+		],
+		[
+			"a cursor without an id",
+			"resume",
+			{ ...resume, cursor: { position: "retained" } },
+			/^\/cursor\/last_event_id: must be string$/,
+		],
+		[
 			"a label of a number",
 			"resume",
 			{ ...resume, pending: [{ id: "42", aud: [1], scope: [] }] },
 			/^\/pending\/0: .*strings/,
 		],
 		["no subject of a call", "call", { ...ping, rpc: undefined }, /^\/: one of tool, rpc and reference/],
+		["null for no session", "session", { ...ping, session: null }, /^\/session: must be object$/],
+		["a list for a session", "session", { ...ping, session: [] }, /^\/session: must be object$/],
 		["null for no token", "session", { ...ping, presented: null }, /^\/presented: must be object/],
 		[
 			"iss of the wrong type",
@@ -377,6 +398,23 @@ describe("a question that is none is refused, and says what is wrong", () => {
 		}
 	});
 
+	it.each<[string, unknown]>([
+		["absent", undefined],
+		["null", null],
+		["a list", []],
+		["text", "alice"],
+	])("a record whose binding is none is the store's fault: %s", async (_, binding) => {
+		const guard = await guarded;
+		expect(ask(guard, "session", { ...ping, session: { ...ping.session, binding } })).toMatchObject({
+			outcome: "refuse",
+			code: "policy_fault",
+			status: 503,
+			detail: "/session/binding: must be object",
+		});
+		expect(faults).toEqual([expect.objectContaining({ moment: "session" })]);
+		faults.length = 0;
+	});
+
 	it("the detail has no claim's value", async () => {
 		const guard = await guarded;
 		const secret = "s3cr3t-value";
@@ -477,6 +515,14 @@ test("more labels than there may be, folded by the host, are refused too", async
 		code: "invalid_facts",
 		detail: "/pending/needs: more than 16384 distinct labels",
 	});
+});
+
+test("what a question does not say, the facts do not have", async () => {
+	const heard: DecisionEvent[] = [];
+	const guard = await createResumeGuard({ data: DATA, onDecision: (event) => heard.push(event) });
+	const { rpc: _, ...listen } = { ...ping, request: { ...ping.request, method: "GET" } } as const;
+	guard.session(listen);
+	expect(heard.map(({ facts }) => facts)).toStrictEqual([{ moment: "session", ...listen }]);
 });
 
 test("two guards do not share their data", async () => {

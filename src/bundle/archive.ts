@@ -9,6 +9,9 @@ const MIB = 1024 * 1024;
 /** What a bundle may have at most. The one of this package has 0.3 MiB in 16 files. */
 export const LIMITS = { packed: 16 * MIB, unpacked: 64 * MIB, entries: 1024 } as const;
 
+/** Folders within each other: a data file is as deep in the data as it is in folders. */
+const DEEPEST = 100;
+
 /**
  * Unpacks a gzipped tar archive, in memory, within the limits: no more is inflated than there may be. It has plain
  * files and folders only, each name once, none of which leads out of the archive.
@@ -62,7 +65,8 @@ function pathOf(name: string): string {
 	const path = name.replace(/^\.?\//, "");
 	const segments = path.replace(/\/$/, "").split("/");
 	const leadsOut = (segment: string) => segment === "" || segment === "." || segment === "..";
-	if (path !== "" && (segments.some(leadsOut) || !/^[^\p{C}\\:]+$/u.test(path))) {
+	const isPath = segments.length <= DEEPEST && !segments.some(leadsOut) && /^[^\p{C}\\:]+$/u.test(path);
+	if (path !== "" && !isPath) {
 		throw invalid(`${quoted(name)} is no path of a file in a bundle`);
 	}
 	return path;

@@ -11,7 +11,11 @@ export interface Content {
 	readonly wasm: Uint8Array;
 }
 
-type Segments = readonly string[];
+/** Roots by their segments. */
+interface Tree {
+	isRoot: boolean;
+	readonly below: Map<string, Tree>;
+}
 
 /** The root that the policies of this package have. */
 const ROOT = "mcp";
@@ -23,12 +27,12 @@ const ROOT = "mcp";
  * @throws {ResumeGuardError} `bundle_invalid`, `bundle_roots_invalid`, `policy_invalid`, `data_invalid`
  */
 export function readContent(files: Files, { roots, wasm }: Manifest): Content {
-	checkRoots(roots);
+	const tree = treeOf(roots);
 	const document = readDocument(files);
-	checkData(document, [], roots.map(segmentsOf));
+	checkData(document, tree);
 	const modules = new Map<string, string>();
 	for (const { entrypoint, module } of wasm) {
-		if (!isWithin(roots, entrypoint)) throw badRoots(`they do not permit the entrypoint ${entrypoint}`);
+		if (!isWithin(tree, entrypoint)) throw badRoots(`they do not permit the entrypoint ${entrypoint}`);
 		if (!files.has(module)) throw badPolicy(`the bundle has no ${module}, which its manifest names`);
 		if (modules.has(entrypoint)) throw badPolicy(`the bundle names ${entrypoint} twice`);
 		modules.set(entrypoint, module);
@@ -47,14 +51,21 @@ export function readContent(files: Files, { roots, wasm }: Manifest): Content {
 	return { data: document[ROOT], wasm: content };
 }
 
-function checkRoots(roots: readonly string[]): void {
-	for (const [index, root] of roots.entries()) {
-		const others = roots.slice(index + 1);
-		if (others.some((other) => isWithin([root], other) || isWithin([other], root))) {
-			throw badRoots("two of them overlap");
+function treeOf(roots: readonly string[]): Tree {
+	const tree: Tree = { isRoot: false, below: new Map() };
+	for (const root of roots) {
+		let at = tree;
+		for (const segment of segmentsOf(root)) {
+			if (at.isRoot) throw badRoots("two of them overlap");
+			const next = at.below.get(segment) ?? { isRoot: false, below: new Map() };
+			at.below.set(segment, next);
+			at = next;
 		}
+		if (at.isRoot || at.below.size > 0) throw badRoots("two of them overlap");
+		at.isRoot = true;
 	}
-	if (!isWithin(roots, ROOT)) throw badRoots(`none of them is ${ROOT}`);
+	if (!isWithin(tree, ROOT)) throw badRoots(`none of them is ${ROOT}`);
+	return tree;
 }
 
 /** Merges `data.json` of the root and of folders, each at the place that its folder names. */
@@ -85,22 +96,24 @@ function objectOf(members: Iterable<readonly [string, unknown]>): Record<string,
 	return Object.fromEntries(members);
 }
 
-function checkData(value: unknown, path: Segments, roots: readonly Segments[]): void {
-	if (roots.some((root) => contains(root, path))) return;
-	const leads = isObject(value) && (path.length === 0 || roots.some((root) => contains(path, root)));
-	if (!leads) throw badRoots(`they do not permit data at /${path.join("/")}`);
-	for (const [name, member] of Object.entries(value)) checkData(member, [...path, name], roots);
+function checkData(value: unknown, tree: Tree | undefined, path: readonly string[] = []): void {
+	if (tree?.isRoot) return;
+	if (tree === undefined || !isObject(value)) throw badRoots(`they do not permit data at /${path.join("/")}`);
+	for (const [name, member] of Object.entries(value)) {
+		checkData(member, tree.below.get(name), [...path, name]);
+	}
 }
 
-function isWithin(roots: readonly string[], path: string): boolean {
-	return roots.some((root) => contains(segmentsOf(root), segmentsOf(path)));
+function isWithin(tree: Tree, path: string): boolean {
+	let at: Tree | undefined = tree;
+	for (const segment of segmentsOf(path)) {
+		if (at?.isRoot) return true;
+		at = at?.below.get(segment);
+	}
+	return at?.isRoot === true;
 }
 
-function contains(root: Segments, path: Segments): boolean {
-	return root.every((segment, index) => segment === path[index]);
-}
-
-function segmentsOf(path: string): Segments {
+function segmentsOf(path: string): readonly string[] {
 	return path === "" ? [] : path.split("/");
 }
 

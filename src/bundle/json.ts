@@ -1,4 +1,5 @@
 import { ResumeGuardError } from "../errors.ts";
+import { parseJson } from "../nesting.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -13,7 +14,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
  */
 export function readJson(path: string, content: Uint8Array): unknown {
 	try {
-		return JSON.parse(utf8.decode(content));
+		return parseJson(utf8.decode(content));
 	} catch {
 		// Without the cause, which quotes the text.
 		throw notJson(path);

@@ -16,6 +16,11 @@ export interface Manifest {
 	readonly tests: Readonly<Record<string, unknown>>;
 }
 
+/** Of roots and entrypoints: a bundle of this package has one, and four. */
+const MOST = 1024;
+/** Characters. */
+const LONGEST_ROOT = 1024;
+
 /** This package's part of the metadata. OPA's tools keep it, and the signature covers it. */
 const own = z.strictObject({
 	sequence: z.int().min(0).optional(),
@@ -24,8 +29,11 @@ const own = z.strictObject({
 
 const manifest = z.object({
 	revision: z.string().default(""),
-	roots: z.array(z.string()).default([""]),
-	wasm: z.array(z.object({ entrypoint: z.string(), module: z.string() })).default([]),
+	roots: z.array(z.string().max(LONGEST_ROOT)).max(MOST).default([""]),
+	wasm: z
+		.array(z.object({ entrypoint: z.string(), module: z.string() }))
+		.max(MOST)
+		.default([]),
 	metadata: z.object({ mcp_resume_guard: own.optional() }).optional(),
 });
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ResumeGuardError } from "../errors.ts";
+import { parseJson } from "../nesting.ts";
 import type { Files } from "./archive.ts";
 import { digestOf, SIGNATURES, type SignedFile } from "./digest.ts";
 import { readJson } from "./json.ts";
@@ -111,7 +112,7 @@ async function compareFiles(files: Files, signed: readonly SignedFile[]): Promis
 
 function part<T>(encoded: string, schema: z.ZodType<T>): T | undefined {
 	try {
-		return schema.parse(JSON.parse(Buffer.from(encoded, "base64url").toString()));
+		return schema.parse(parseJson(Buffer.from(encoded, "base64url").toString()));
 	} catch {
 		return undefined;
 	}

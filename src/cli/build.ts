@@ -4,6 +4,7 @@ import { activate } from "../bundle/activate.ts";
 import { compose } from "../bundle/compose.ts";
 import { createFloor } from "../bundle/floor.ts";
 import { ResumeGuardError } from "../errors.ts";
+import { jsonLine } from "../explain/index.ts";
 import { createCompiler } from "../policy.ts";
 import { revisionOf } from "../rules.ts";
 import { visible } from "../testing/text.ts";
@@ -68,7 +69,7 @@ export function registerBuild(program: Command, { stdio, exit }: Shell): void {
 				return { error: { code: error.code, message: error.message } };
 			});
 			const ok = !("error" in report);
-			if (json) await write(stdio.stdout, `${JSON.stringify({ ok, ...report })}\n`);
+			if (json) await write(stdio.stdout, `${jsonLine({ ok, ...report })}\n`);
 			else if (ok) await write(stdio.stdout, textOf(report));
 			else stdio.stderr.write(`mcp-resume-guard: ${visible(report.error.message)}\n`);
 			exit(ok ? 0 : 1);

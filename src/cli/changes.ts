@@ -69,7 +69,8 @@ type Members = Readonly<Record<(typeof MEMBERS)[number], unknown>>;
 
 /** How many events a decision sends. */
 export function deliveredBy(decision: Decision): number {
-	return "deliver" in decision ? decision.deliver : 0;
+	// Of a log it may be anything.
+	return "deliver" in decision && Number.isSafeInteger(decision.deliver) ? decision.deliver : 0;
 }
 
 // Something that the old label needed, and the new one does not.

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type CompletePolicyData, readData } from "../data.ts";
+import { jsonLine } from "../explain/index.ts";
 import type { PolicyData } from "../generated/types.ts";
 import { visible } from "../testing/text.ts";
 import { checkRego } from "./check-rego.ts";
@@ -38,11 +39,9 @@ export function registerCheck(program: Command, { stdio, exit }: Shell): void {
 			const isGood = report.errors === 0 && (strict !== true || report.warnings === 0);
 			const ok = isGood && !unknown;
 			for (const { what, why } of report.left_out) {
-				stdio.stderr.write(`mcp-resume-guard: left out: ${what}: ${why}\n`);
+				stdio.stderr.write(`mcp-resume-guard: left out: ${what}: ${visible(why)}\n`);
 			}
-			const text = json
-				? `${JSON.stringify({ ok, ...report })}\n`
-				: textOf(report, ok, styleOf(stdio.stdout));
+			const text = json ? `${jsonLine({ ok, ...report })}\n` : textOf(report, ok, styleOf(stdio.stdout));
 			await write(stdio.stdout, text);
 			exit(ok ? 0 : isGood ? 2 : 1);
 		});

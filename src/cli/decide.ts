@@ -1,5 +1,7 @@
 import type { Command } from "commander";
+import { jsonLine } from "../explain/index.ts";
 import type { PolicyFault, ResumeGuard } from "../index.ts";
+import { visible } from "../testing/text.ts";
 import type { Shell } from "./command.ts";
 import { type Line, splitLines } from "./lines.ts";
 import { guardOf, type RulesArguments } from "./rules.ts";
@@ -53,7 +55,7 @@ export async function decide(rules: RulesArguments, { stdin, stdout, stderr }: S
 	let line = 0;
 	let exitCode: 0 | 1 = 0;
 	const onFault = (fault: PolicyFault) =>
-		stderr.write(`mcp-resume-guard: line ${line}: ${describe(fault)}\n`);
+		stderr.write(`mcp-resume-guard: line ${line}: ${visible(describe(fault))}\n`);
 	const guard = await guardOf(rules, onFault);
 	const answer = answererOf(guard);
 
@@ -63,7 +65,7 @@ export async function decide(rules: RulesArguments, { stdin, stdout, stderr }: S
 			line += 1;
 			const decision = answer(given);
 			if ("error" in decision) exitCode = 1;
-			answers += `${JSON.stringify(decision)}\n`;
+			answers += `${jsonLine(decision)}\n`;
 		}
 		if (!(await write(stdout, answers))) break;
 	}

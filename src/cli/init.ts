@@ -3,6 +3,8 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { ResumeGuardError } from "../errors.ts";
+import { jsonLine } from "../explain/index.ts";
+import { visible } from "../testing/text.ts";
 import type { Shell } from "./command.ts";
 import { filesBelow } from "./files.ts";
 import { write } from "./stdio.ts";
@@ -24,14 +26,14 @@ export function registerInit(program: Command, { stdio, exit }: Shell): void {
 		.addHelpText("after", help)
 		.action(async (dir: string, { json }: { json?: true }) => {
 			const created = await init(dir);
-			const lines = [...created.map((path) => `created ${join(dir, path)}`), "", next(dir)];
-			await write(stdio.stdout, json ? `${JSON.stringify({ dir, created })}\n` : lines.join("\n"));
+			const lines = [...created.map((path) => `created ${visible(join(dir, path))}`), "", next(dir)];
+			await write(stdio.stdout, json ? `${jsonLine({ dir, created })}\n` : lines.join("\n"));
 			exit(0);
 		});
 }
 
 function next(dir: string): string {
-	return `Next: edit ${join(dir, "mcp/data.json")}, and run \`npx mcp-resume-guard test ${dir}\`.\n`;
+	return `Next: edit ${visible(join(dir, "mcp/data.json"))}, and run \`npx mcp-resume-guard test ${visible(dir)}\`.\n`;
 }
 
 const ROOT = new URL("../../", import.meta.url);

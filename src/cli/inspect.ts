@@ -3,6 +3,7 @@ import { LIMITS, tooLarge } from "../bundle/archive.ts";
 import { type Description, describeBundle } from "../bundle/describe.ts";
 import { readBounded } from "../bundle/files.ts";
 import { readOptions } from "../bundle/options.ts";
+import { jsonLine } from "../explain/index.ts";
 import { visible } from "../testing/text.ts";
 import type { Shell } from "./command.ts";
 import { write } from "./stdio.ts";
@@ -33,7 +34,7 @@ export function registerInspect(program: Command, { stdio, exit }: Shell): void 
 			const description = await inspect(bundle, options);
 			const ok = description.refused === undefined;
 			const text = json
-				? `${JSON.stringify({ ok, ...description })}\n`
+				? `${jsonLine({ ok, ...description })}\n`
 				: textOf(description, styleOf(stdio.stdout));
 			await write(stdio.stdout, text);
 			exit(ok ? 0 : 1);

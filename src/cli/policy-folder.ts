@@ -6,6 +6,7 @@ import { unpack } from "../bundle/archive.ts";
 import { type CompletePolicyData, readData } from "../data.ts";
 import { ResumeGuardError } from "../errors.ts";
 import type { PolicyData } from "../generated/types.ts";
+import { parseJson } from "../nesting.ts";
 import { MOMENTS, packagedPolicy } from "../policy.ts";
 import type { NamedTable } from "../tables.ts";
 import { filesBelow } from "./files.ts";
@@ -67,7 +68,7 @@ export function readTablesOf({ dir, tables }: PolicyFolder): NamedTable[] {
 /** A file's JSON, or what is wrong with it. */
 export function parse({ text }: FolderFile): { readonly value: unknown } | { readonly problem: string } {
 	try {
-		return { value: JSON.parse(text) };
+		return { value: parseJson(text) };
 	} catch (error) {
 		return { problem: error instanceof Error ? error.message : String(error) };
 	}

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { ResumeGuardError } from "../errors.ts";
+import { jsonLine } from "../explain/index.ts";
 import { packageVersion } from "../log/version.ts";
 import { visible } from "../testing/text.ts";
 import { registerBuild } from "./build.ts";
@@ -44,7 +45,10 @@ export async function run(argv: readonly string[], stdio: Stdio): Promise<number
 
 	const program = new Command("mcp-resume-guard")
 		.description("Which events a reconnecting MCP client may be sent, decided by policy.")
-		.configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+		.configureOutput({
+			writeOut: (text) => stdout.write(text),
+			writeErr: (text) => stderr.write(inLines(text)),
+		})
 		.addHelpText("after", help)
 		.exitOverride()
 		.hook("preAction", (_, command) => {
@@ -67,12 +71,16 @@ export async function run(argv: readonly string[], stdio: Stdio): Promise<number
 		// Commander has written what it has to say: the help that was asked for, or what is wrong with the options.
 		if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
 		const message = messageOf(error);
-		const line = JSON.stringify({ error: { code: codeOf(error), message } });
+		const line = jsonLine({ error: { code: codeOf(error), message } });
 		if (json) await write(stdout, `${line}\n`).catch(() => {});
-		// Names of files and cases may have anything in them; what OPA says has lines.
-		stderr.write(`mcp-resume-guard: ${message.split("\n").map(visible).join("\n")}\n`);
+		stderr.write(`mcp-resume-guard: ${inLines(message)}\n`);
 		return 2;
 	}
+}
+
+// Arguments, names of files and cases may have anything in them; help, and what OPA says, has lines.
+function inLines(text: string): string {
+	return text.split("\n").map(visible).join("\n");
 }
 
 function codeOf(error: unknown): string {

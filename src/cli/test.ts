@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { ResumeGuardError } from "../errors.ts";
+import { jsonLine } from "../explain/index.ts";
 import { MOMENTS } from "../policy.ts";
 import { readCases } from "../tables.ts";
 import { compare, type Paint } from "../testing/compare.ts";
@@ -61,12 +62,12 @@ export function registerTest(program: Command, { stdio, exit }: Shell): void {
 		.action(async (dir: string, options: TestOptions) => {
 			const report = await test(dir, options);
 			for (const { what, why } of report.left_out) {
-				stdio.stderr.write(`mcp-resume-guard: left out: ${visible(what)}: ${why}\n`);
+				stdio.stderr.write(`mcp-resume-guard: left out: ${visible(what)}: ${visible(why)}\n`);
 			}
 			if (options.junit !== undefined) await writeTo(options.junit, junitOf(suitesOf(report)));
 			const { width } = terminalOf(stdio.stdout);
 			const text = options.json
-				? `${JSON.stringify(report)}\n`
+				? `${jsonLine(report)}\n`
 				: textOf(report, styleOf(stdio.stdout), Math.max(width, WIDTH));
 			await write(stdio.stdout, text);
 			exit(report.ok ? 0 : 1);

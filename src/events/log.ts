@@ -118,8 +118,11 @@ export interface EventLog {
 	 * call of a terminal event is still open.
 	 */
 	append(session: SessionKey, stream: string, event: NewEvent): Promise<string>;
-	/** This event's bytes, and those before it on its stream, go out now. */
-	markWritten(session: SessionKey, id: string): Promise<void>;
+	/**
+	 * This event's bytes, and those before it on its stream, go out now. `false`: there is no such event, or another
+	 * than the given `holder` holds the stream; nothing is marked then, and nothing may go out.
+	 */
+	markWritten(session: SessionKey, id: string, holder?: Holder): Promise<boolean>;
 	/** The client has this event, and those before it on its stream, as far as they have been written. */
 	acknowledge(session: SessionKey, id: string): Promise<void>;
 	/**

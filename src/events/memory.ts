@@ -238,10 +238,12 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			return id;
 		},
 
-		async markWritten(key, id) {
+		async markWritten(key, id, holder) {
 			const session = find(key);
 			const at = session && issued(session, id);
-			if (at) room.markWritten(at.stream, at.n);
+			if (!at || (holder !== undefined && at.stream.holder !== holder)) return false;
+			room.markWritten(at.stream, at.n);
+			return true;
 		},
 
 		async acknowledge(key, id) {

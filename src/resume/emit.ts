@@ -90,12 +90,10 @@ async function decideWriting(
 	event: { id: string; label: Label; request_id?: RequestId },
 	isEmpty: boolean,
 ): Promise<void> {
-	const { events } = ground;
-	if ((await events.holder(session.key, post.stream)) !== post.holder) return post.response?.cut();
 	const decision = isEmpty ? undefined : post.deliver(event);
 	if (decision === undefined || decision.outcome === "proceed") {
-		await events.markWritten(session.key, event.id);
-		post.hasCursor = true;
+		if (await ground.events.markWritten(session.key, event.id, post.holder)) post.hasCursor = true;
+		else post.response?.cut();
 		return;
 	}
 	const { tool, rpc } = event.label;

@@ -48,8 +48,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	const stopListening = ground.guard.onRevision(bell.ring);
 	let { revision } = found;
 	const isHeld = async () => !sink.closed.aborted && (await events.holder(key, stream)) === holder;
-	const mayGoOn = async () => {
-		if (!(await isHeld())) return false;
+	const isGrounded = async () => {
 		if (revision === ground.guard.revision) return true;
 		({ revision } = ground.guard);
 		return (await decideAgain(ground, found)) === undefined;
@@ -58,13 +57,13 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	try {
 		if (pump.primes) await sink.write(cursorFrame(pump.cursor));
 		let at = pump.cursor;
-		while (await mayGoOn()) {
+		while ((await isHeld()) && (await isGrounded())) {
 			const stretch = await events.read(key, stream, at, STRETCH);
 			if (stretch.evicted) return sink.cut();
 			for (const event of stretch.events) {
-				if (!(await mayGoOn())) return sink.cut();
+				if (sink.closed.aborted || !(await isGrounded())) return sink.cut();
 				if (!(await mayGoOut(pump, event))) return sink.cut();
-				await events.markWritten(key, event.id);
+				if (!(await events.markWritten(key, event.id, holder))) return sink.cut();
 				await sink.write(messageFrame(event.message, event.id));
 				at = event.id;
 			}
@@ -102,7 +101,7 @@ export async function pumpPrefix(
 		if (stretch.evicted || stretch.events.length === 0) return sink.cut();
 		for (const event of stretch.events) {
 			if (sink.closed.aborted || !(await mayGoOut(pump, event))) return sink.cut();
-			await ground.events.markWritten(key, event.id);
+			if (!(await ground.events.markWritten(key, event.id))) return sink.cut();
 			await sink.write(messageFrame(event.message, event.id));
 			const { response } = readEmitted(JSON.parse(event.message));
 			if (response !== undefined) answered.add(response);

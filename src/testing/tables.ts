@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { readData } from "../data.ts";
 import { ResumeGuardError } from "../errors.ts";
 import type { PolicyData } from "../generated/types.ts";
+import { parseJson } from "../nesting.ts";
 import type { PolicySource } from "../policy.ts";
 import { type NamedTable, readCases } from "../tables.ts";
 import { compare } from "./compare.ts";
@@ -110,7 +111,7 @@ async function readTableFile({ name, path }: TableFile): Promise<NamedTable> {
 		throw new ResumeGuardError("file_unreadable", `the table ${path} cannot be read`, { cause });
 	}
 	try {
-		return { name, document: JSON.parse(text) };
+		return { name, document: parseJson(text) };
 	} catch (cause) {
 		throw new ResumeGuardError("table_invalid", `the table ${path} is not JSON`, { cause });
 	}

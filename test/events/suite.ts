@@ -803,6 +803,32 @@ export function eventLogSuite(
 		await log.release(A, "none", "second");
 	});
 
+	test("only who holds a stream marks its events as written, where it says who it is", async () => {
+		const { log } = await create();
+		const all = await fill(log, A, "s", 3, false);
+		await log.hold(A, "s", "first");
+		expect(await log.markWritten(A, at(all, 0), "first")).toBe(true);
+		await log.hold(A, "s", "second");
+		expect(await log.markWritten(A, at(all, 1), "first")).toBe(false);
+		expect(await log.lastWritten(A, "s")).toBe(at(all, 0));
+		expect(await log.markWritten(A, at(all, 1), "second")).toBe(true);
+		await log.release(A, "s", "second");
+		expect(await log.markWritten(A, at(all, 2), "second")).toBe(false);
+		expect(await log.markWritten(A, at(all, 2))).toBe(true);
+		expect(await log.lastWritten(A, "s")).toBe(at(all, 2));
+	});
+
+	test("what was not issued in the session is not marked", async () => {
+		const { log } = await create();
+		const [id = ""] = await fill(log, A, "s", 1, false);
+		await log.hold(A, "s", "h");
+		const others = [`${id}0`, "s.x.1", "", id.replace(/^s/, "t")];
+		for (const other of others) expect(await log.markWritten(A, other, "h")).toBe(false);
+		expect(await log.markWritten(B, id, "h")).toBe(false);
+		await log.drop(A);
+		expect(await log.markWritten(A, id, "h")).toBe(false);
+	});
+
 	test("watchers hear of appends, calls that end, new holders and the end of the session", async () => {
 		const { log } = await create();
 		const seen: string[] = [];

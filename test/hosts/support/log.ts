@@ -35,9 +35,10 @@ export function createObservedLog(limits?: Partial<EventLogLimits>): ObservedLog
 			changed();
 			return id;
 		},
-		async markWritten(session, id) {
-			await log.markWritten(session, id);
-			written += 1;
+		async markWritten(session, id, holder) {
+			const isMarked = await log.markWritten(session, id, holder);
+			if (isMarked) written += 1;
+			return isMarked;
 		},
 		async release(session, stream, holder) {
 			await log.release(session, stream, holder);
