@@ -59,6 +59,15 @@ export function createAccount(): Account {
 }
 
 /**
+ * No cursor leads to what is left: every client of the stream stands before an event that had to go. It is not kept,
+ * so that it does not count against those who are told to call again.
+ */
+function isUnreachable(stream: Stream): boolean {
+	const isForCalls = stream.calls.length > 0 && !stream.lasting;
+	return isForCalls && stream.events.length > 0 && lost(stream) > stream.written;
+}
+
+/**
  * The books of the event log: who has what in it, and what has to go when it is too much. `forget` takes a
  * stream out of everywhere else.
  */
@@ -104,7 +113,8 @@ export function createRoom(limits: EventLogLimits, forget: (stream: Stream) => v
 			evicted += 1;
 			if (event.n > stream.acknowledged) evictedUnacknowledged += 1;
 		}
-		file(stream);
+		if (isUnreachable(stream)) evict(stream, stream.last);
+		else file(stream);
 	}
 
 	/** As evict and remove, without a place on the shelves in between. */
@@ -183,7 +193,8 @@ export function createRoom(limits: EventLogLimits, forget: (stream: Stream) => v
 			stream.last = event.n;
 			stream.order = event.order;
 			count(stream, event, 1);
-			file(stream);
+			if (isUnreachable(stream)) evict(stream, stream.last);
+			else file(stream);
 			const { principal } = stream.session;
 			makeRoom(
 				() => principal.bytes > limits.bytesPerPrincipal || principal.events > limits.eventsPerPrincipal,

@@ -49,7 +49,23 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
 		return plain(409, "Conflict: Only one SSE stream is allowed per session");
 	}
 	const cursor = (await events.lastWritten(key, stream)) ?? (await prime(ground, key, stream));
-	return streamAll(pumpOf(ground, found, key, stream, cursor, primes));
+	const { evicted } = await events.read(key, stream, cursor, 1);
+	const pump = pumpOf(ground, found, key, stream, cursor, primes);
+	return evicted ? streamRest(pump) : streamAll(pump);
+}
+
+/**
+ * What nobody has been sent yet had to go in part. The client has no cursor that it could be refused with, so it is told,
+ * and then sent what there is.
+ */
+async function streamRest(pump: Pump): Promise<Answer> {
+	const { ground, found, key, cursor } = pump;
+	const position = "evicted";
+	const decision = ground.guard.resume({ ...found.facts, cursor: { last_event_id: cursor, position } });
+	await settle(ground, { moment: "resume", decision, session: key, cursor, position });
+	if (decision.outcome === "proceed") throw new Error("proceed without a retained cursor");
+	if (decision.outcome !== "reissue") return refusalAnswer(decision, ground.resourceMetadata);
+	return streamAll({ ...pump, told: errorFrame(JSON.stringify(decision)) });
 }
 
 async function resume(ground: Ground, found: Found, cursor: string, primes: boolean): Promise<Answer> {

@@ -20,6 +20,8 @@ export interface Pump {
 	readonly stream: string;
 	/** The id that the client has; events after it are sent. */
 	readonly cursor: string;
+	/** Events after the cursor are gone, which the client is told with this; all that is left is sent. */
+	readonly told?: string;
 	/** Whether the client takes an event without data, which secures its cursor. */
 	readonly primes: boolean;
 	readonly deliver: Deliver;
@@ -55,11 +57,12 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	};
 
 	try {
-		if (pump.primes) await sink.write(cursorFrame(pump.cursor));
-		let at = pump.cursor;
+		if (pump.told !== undefined) await sink.write(pump.told);
+		else if (pump.primes) await sink.write(cursorFrame(pump.cursor));
+		let at = pump.told === undefined ? pump.cursor : undefined;
 		while ((await isHeld()) && (await isGrounded())) {
 			const stretch = await events.read(key, stream, at, STRETCH);
-			if (stretch.evicted) return sink.cut();
+			if (stretch.evicted && at !== undefined) return sink.cut();
 			for (const event of stretch.events) {
 				if (sink.closed.aborted || !(await isGrounded())) return sink.cut();
 				if (!(await mayGoOut(pump, event))) return sink.cut();

@@ -48,7 +48,7 @@ export async function openSse(
 	const { session } = opened;
 	const { key, id, getStream: stream } = session;
 	await ground.events.openStream(key, stream, [], "lasting");
-	const cursor = await prime(ground, key, stream);
+	const cursor = (await ground.events.lastWritten(key, stream)) ?? (await prime(ground, key, stream));
 	const deliver = createDeliver(ground, opened.found);
 	const pump = { ground, found: opened.found, key, stream, cursor, primes: false, deliver };
 	return {

@@ -1,3 +1,4 @@
+import { createMemoryEventLog } from "mcp-resume-guard";
 import { describe, expect, test } from "vitest";
 import { connect, dropAndReturn, versions } from "./support/client.ts";
 import { BOTH, type Host, numbersOf, startHost } from "./support/host.ts";
@@ -62,13 +63,40 @@ test("a client that comes without a cursor is told what has never been written",
 	await announce(host, token, session, 2);
 	const first = await open(await ask(host, { method: "GET", token, session }));
 	await announce(host, token, session, 1);
-	await first.until((reply) => messagesOf(reply).length === 1);
+	await first.until((reply) => messagesOf(reply).length === 3);
 	await host.drop(session);
 	await first.ended();
 	await announce(host, token, session, 2);
 	const second = await ask(host, { method: "GET", token, session });
 	await second.until((reply) => messagesOf(reply).length === 2);
 	expect(idsOf(second).filter((id) => idsOf(first).includes(id))).toEqual([]);
+});
+
+test("a client that comes without a cursor is told that something had to go, and has the rest", async () => {
+	const events = createMemoryEventLog({ eventsPerPrincipal: 8 });
+	const host = await startHost({ guard: { events } });
+	const token = await host.mint();
+	const session = await openSession(host, token);
+	await announce(host, token, session, 12);
+	const first = await ask(host, { method: "GET", token, session });
+	await announce(host, token, session, 1);
+	await first.until(({ frames }) => frames.some(({ event }) => event === "error"));
+	await first.until((reply) => numbersOf(idsOf(reply)).at(-1) === 14);
+
+	const [told, ...rest] = first.frames;
+	expect(JSON.parse(told?.data ?? "")).toMatchObject({ outcome: "reissue", code: "cursor_evicted" });
+	const numbers = numbersOf(idsOf(first));
+	expect(rest).toHaveLength(numbers.length);
+	expect(numbers).toEqual(Array.from(numbers, (_, index) => 15 - numbers.length + index));
+	expect(numbers.length).toBeGreaterThan(1);
+	expect(host.logged.some((line) => line.includes("cursor_evicted"))).toBe(true);
+
+	await host.drop(session);
+	await first.ended();
+	await announce(host, token, session, 1);
+	const second = await ask(host, { method: "GET", token, session });
+	await second.until((reply) => messagesOf(reply).length === 1);
+	expect(numbersOf(idsOf(second)).at(-1)).toBe(15);
 });
 
 test("it is resumed from its cursor, and does not end when it has caught up", async () => {

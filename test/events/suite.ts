@@ -706,6 +706,22 @@ export function eventLogSuite(
 		expect(await log.quota(A)).toBe("left");
 	});
 
+	test("when what no client was sent has to go, what comes after it on its stream goes, and counts no more", async () => {
+		const { log } = await create({ eventsPerPrincipal: 8 });
+		await log.openStream(A, "s", [call(1)]);
+		const all = await fill(log, A, "s", 8, false);
+		await log.markWritten(A, at(all, 0));
+		expect(await log.quota(A)).toBe("exceeded");
+		await fill(log, A, "t", 2, false);
+		expect(await log.quota(A)).toBe("left");
+		expect(await log.read(A, "s", at(all, 0), 9)).toMatchObject({ events: [], evicted: true });
+		await fill(log, A, "s", 8, false);
+		expect(await log.quota(A)).toBe("left");
+		expect(await log.locate(A, at(all, 0))).toEqual({ position: "evicted", stream: "s", waiting: [1] });
+		await log.append(A, "s", result(1));
+		expect(await log.locate(A, at(all, 0))).toEqual({ position: "evicted", stream: "s", waiting: [1] });
+	});
+
 	test("events that are gone wait no longer", async () => {
 		const { log } = await create({ eventsPerPrincipal: 4 });
 		const all = await fill(log, A, "s", 7, false);

@@ -116,7 +116,8 @@ describe("a session's event store without its transport", () => {
 		await inB(() => store.storeEvent("two", {}));
 		await inB(() => store.storeEvent("two again", note("3")));
 		expect(last()?.label).toEqual(BOTH);
-		expect(new Set(appended.map(({ stream }) => stream)).size).toBe(3);
+		// Beside the session's own.
+		expect(new Set(appended.slice(1).map(({ stream }) => stream)).size).toBe(3);
 	});
 
 	test("does not replay", async () => {
