@@ -7,11 +7,12 @@ import { compareHosts } from "./http.ts";
 import { compareOptimizations } from "./optimization.ts";
 
 // `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm.
-// `npm run bench -- --alternatives`: the same decisions by OPA's server and by Cedar; draws docs/cost.svg.
+// `npm run bench -- --alternatives`: the same decisions by OPA's server, by Cedar and by plain TypeScript; the first
+//   decision of a process; memory after a million decisions. Draws docs/cost.svg.
 // `npm run bench -- --optimization`: what the levels of `opa build -O` do to it.
 // `npm run bench -- --http`: how many requests a guarded host serves, beside the same host without the guard.
 // `npm run bench -- --decide [--count N]`: a million lines through the command line, beside the guard in a loop.
-// Not a test: what misses its target is printed as such, and that is all.
+// Not a test: what misses its target is printed as such, and that is all. Only memory that grows is an error.
 
 const { values } = parseArgs({
 	options: {

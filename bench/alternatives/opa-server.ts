@@ -4,21 +4,31 @@ import { Agent, request } from "node:http";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Facts } from "mcp-resume-guard";
-import { findOpa } from "../../scripts/opa.ts";
 
-/** The pinned OPA as a server on loopback, with the policies and data of this package, asked over one connection. */
+/** OPA as a server on loopback, with the policies and data of this package, asked over one connection. */
 export interface OpaServer {
 	decide(facts: Facts): Promise<unknown>;
 	close(): Promise<void>;
 }
 
-export async function startOpaServer(): Promise<OpaServer> {
+/** @param opa its path */
+export async function startOpaServer(opa: string): Promise<OpaServer> {
 	const port = await freePort();
-	const flags = ["--addr", `127.0.0.1:${port}`, "--log-level", "error", "--disable-telemetry"];
-	const server = spawn(await findOpa(), ["run", "--server", ...flags, "policies"], { stdio: "inherit" });
+	const flags = ["--addr", `127.0.0.1:${port}`, "--log-level", "error", "--skip-version-check"];
+	const server = spawn(opa, ["run", "--server", ...flags, "policies"], {
+		stdio: ["ignore", "ignore", "pipe"],
+	});
+	let complaint = "";
+	server.stderr.on("data", (chunk: Buffer) => {
+		complaint += chunk;
+	});
 	const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 	const ask = (method: string, path: string, body: string) => send(agent, port, method, path, body);
-	await ready(server, () => ask("GET", "/health", ""));
+	await ready(
+		server,
+		() => ask("GET", "/health", ""),
+		() => complaint,
+	);
 	return {
 		async decide(facts) {
 			const input = JSON.stringify({ input: facts });
@@ -33,14 +43,18 @@ export async function startOpaServer(): Promise<OpaServer> {
 	};
 }
 
-async function ready(server: ChildProcess, ask: () => Promise<unknown>): Promise<void> {
-	for (let attempt = 0; attempt < 100; attempt += 1) {
-		if (server.exitCode !== null) throw new Error(`opa ended with ${server.exitCode}`);
+async function ready(
+	server: ChildProcess,
+	ask: () => Promise<unknown>,
+	complaint: () => string,
+): Promise<void> {
+	for (let attempt = 0; attempt < 2000; attempt += 1) {
+		if (server.exitCode !== null) throw new Error(`opa ended with ${server.exitCode}: ${complaint()}`);
 		try {
 			await ask();
 			return;
 		} catch {
-			await sleep(100);
+			await sleep(5);
 		}
 	}
 	throw new Error("opa does not answer");

@@ -5,7 +5,7 @@ export interface Line {
 }
 
 const WIDTH = 760;
-const HEIGHT = 440;
+const HEIGHT = 520;
 const LEFT = 70;
 const RIGHT = 250;
 const TOP = 44;

@@ -7,12 +7,16 @@ export interface Contender {
 const WARM_UP = 300;
 const TURN = 40;
 
-/** Microseconds a call, the median of each turn: A B C, A B C, …, so that whatever else the machine does meets all. */
+/** Microseconds a call, the median of each turn: A B C, B C A, …, so that whatever else the machine does meets all. */
 export async function takeTurns(contenders: readonly Contender[], rounds: number): Promise<number[][]> {
 	for (const { run } of contenders) await turn(run, WARM_UP);
 	const times: number[][] = contenders.map(() => []);
 	for (let round = 0; round < rounds; round += 1) {
-		for (const [index, { run }] of contenders.entries()) times[index]?.push(await turn(run, TURN));
+		for (let place = 0; place < contenders.length; place += 1) {
+			const index = (round + place) % contenders.length;
+			const { run } = contenders[index] as Contender;
+			times[index]?.push(await turn(run, TURN));
+		}
 	}
 	return times;
 }

@@ -46,14 +46,10 @@ aud_kept if {
 	data.mcp.profile == "covering"
 	count(recorded_own) > 0
 	narrower_or_wider
-}
-
-aud_kept if {
+} else if {
 	data.mcp.profile == "per-tool"
 	presented_is_own
-}
-
-aud_kept if {
+} else if {
 	data.mcp.profile == "strict"
 	same_resources(input.presented.aud, input.session.binding.aud)
 }
@@ -65,11 +61,9 @@ scope_kept if {
 	every scope in input.session.binding.scope {
 		scope in input.presented.scope
 	}
-}
-
-scope_kept if data.mcp.profile == "per-tool"
-
-scope_kept if {
+} else if {
+	data.mcp.profile == "per-tool"
+} else if {
 	data.mcp.profile == "strict"
 	{scope | some scope in input.presented.scope} == {scope | some scope in input.session.binding.scope}
 }

@@ -33,16 +33,15 @@ kept if {
 	count(custom.refusal) == 0
 }
 
-not_drifted if token.anonymous
-
+# The usual case first, and `else`: Wasm would try every one of several rules.
 not_drifted if {
 	token.valid
 	in_session
 	binding.identity_kept
 	binding.profile_kept
-}
-
-not_drifted if {
+} else if {
+	token.anonymous
+} else if {
 	token.valid
 	without_session
 }
