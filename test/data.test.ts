@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
+import { describe as describeError } from "../src/data.ts";
 import { createResumeGuard, type PolicyData, ResumeGuardError } from "../src/index.ts";
 import { inTemporaryFolder } from "./temporary.ts";
 
@@ -33,6 +34,10 @@ test("the data file beside the policies is complete and good", async () => {
 	const { data } = await createResumeGuard({ data: "policies/mcp/data.json" });
 	expect(data).toEqual(JSON.parse(readFileSync("policies/mcp/data.json", "utf8")));
 });
+
+function inItself(list: string[]): string[] {
+	return Object.assign(list, { list });
+}
 
 // What is other in the data, and the place that the error names.
 const bad: Record<string, readonly [data: object, pointer: string]> = {
@@ -167,6 +172,13 @@ const bad: Record<string, readonly [data: object, pointer: string]> = {
 	"a status that is text": [{ status: { token_missing: "401" } }, "/status/token_missing"],
 	"a lone surrogate": [{ resources: [MCP, "mcp://\ud800"] }, "/resources/1: a lone surrogate"],
 	"a lone surrogate in the name of a tool": [{ tools: { "\udc00": need } }, "/tools: a lone surrogate"],
+	"tools that are a Map": [{ tools: new Map([["search", need]]) }, "/tools: not JSON"],
+	"a status that is a Date": [{ status: new Date() }, "/status: not JSON"],
+	"a list with a member beside its elements": [
+		{ resources: Object.assign([MCP], { more: 1 }) },
+		"/resources: not JSON",
+	],
+	"a list that is in itself": [{ resources: inItself([MCP]) }, "/resources: not JSON"],
 };
 
 describe("data that breaks the schema is refused, with the place", () => {
@@ -177,6 +189,16 @@ describe("data that breaks the schema is refused, with the place", () => {
 		expect(code).toBe("data_invalid");
 		const place = `policy data: ${pointer}${pointer.includes(": ") ? "" : ": "}`;
 		expect(message.startsWith(place), message).toBe(true);
+	});
+
+	it("in these words, and no others", async () => {
+		await expect(guarded({ resources: [] })).rejects.toThrow(
+			/^policy data: \/resources: must NOT have fewer than 1 items$/,
+		);
+		await expect(guarded({ resources: [MCP], replay: "all" })).rejects.toThrow(
+			/^policy data: \/replay: must be equal to one of the allowed values \(atomic,prefix\)$/,
+		);
+		expect(describeError(undefined)).toBe("invalid");
 	});
 
 	it.each([
@@ -225,6 +247,13 @@ describe("a file of data", () => {
 		await inTemporaryFolder([{ path: "data.json", content }], async (folder) => {
 			const failed = createResumeGuard({ data: `${folder}/data.json` });
 			await expect(failed).rejects.toMatchObject({ name: "ResumeGuardError", code });
+		});
+	});
+
+	it("is named where it breaks the schema", async () => {
+		await inTemporaryFolder([{ path: "data.json", content: '{"resources": []}' }], async (folder) => {
+			const path = `${folder}/data.json`;
+			await expect(createResumeGuard({ data: path })).rejects.toThrow(`policy data ${path}: /resources: `);
 		});
 	});
 

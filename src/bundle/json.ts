@@ -69,5 +69,8 @@ function compare(a: string, b: string): number {
 }
 
 function notJson(path: string): ResumeGuardError {
-	return new ResumeGuardError("bundle_invalid", `the bundle cannot be read: ${path} is not JSON`);
+	return new ResumeGuardError(
+		"bundle_invalid",
+		`the bundle cannot be read: ${path} is not JSON, or nested too deep`,
+	);
 }

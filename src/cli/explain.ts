@@ -12,6 +12,7 @@ import {
 	wrap,
 } from "../explain/index.ts";
 import type { PolicyFault } from "../index.ts";
+import { parseJson } from "../nesting.ts";
 import { MOMENTS, type Moment } from "../policy.ts";
 import type { ExitCode, Shell } from "./command.ts";
 import { looksLikeRecord, readRecord } from "./decision-record.ts";
@@ -181,10 +182,12 @@ async function readAll(stream: AsyncIterable<Uint8Array | string>): Promise<stri
 function parse(text: string): Record<string, unknown> {
 	let value: unknown;
 	try {
-		value = JSON.parse(text);
+		value = parseJson(text);
 	} catch {
 		// What JSON.parse says has a part of the text in it, which may be claims.
-		throw new Error("not one JSON object: explain takes one question, or one record of a decision log");
+		throw new Error(
+			"not one JSON object, or nested too deep: explain takes one question, or one record of a decision log",
+		);
 	}
 	if (typeof value !== "object" || value === null || Array.isArray(value)) {
 		throw new Error("not a JSON object: explain takes one question, or one record of a decision log");

@@ -93,6 +93,21 @@ it("creates one decider for each data", async () => {
 	expect(created).toBe(2);
 });
 
+it("keeps no more deciders than some, however many data there are", async () => {
+	let created = 0;
+	const all = decidersByData((of) => {
+		created += 1;
+		return createResumeGuard({ data: of });
+	});
+	const { data: complete } = await createResumeGuard({ data });
+	const of = (index: number) => ({ ...complete, identity_claims: [`claim_${index}`] });
+	for (let index = 0; index < 101; index++) await all(of(index));
+	await all(of(100));
+	expect(created).toBe(101);
+	await all(of(0));
+	expect(created).toBe(102);
+});
+
 describe("says where a table is wrong", () => {
 	const one = { name: "one", facts: {}, want: { code: "covered" } };
 	it.each<[string, unknown, string, RegExp]>([
