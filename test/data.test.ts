@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
-import { describe as describeError } from "../src/data.ts";
+import { describe as describeError, readData } from "../src/data.ts";
 import { createResumeGuard, type PolicyData, ResumeGuardError } from "../src/index.ts";
 import { inTemporaryFolder } from "./temporary.ts";
 
@@ -38,6 +38,13 @@ test("the data file beside the policies is complete and good", async () => {
 function inItself(list: string[]): string[] {
 	return Object.assign(list, { list });
 }
+
+test("data of a file is read as the same data given", async () => {
+	const path = "policies/mcp/data.json";
+	const given = JSON.parse(readFileSync(path, "utf8")) as PolicyData;
+	expect(await readData(path)).toEqual(given);
+	expect(await readData(given)).toEqual(given);
+});
 
 // What is other in the data, and the place that the error names.
 const bad: Record<string, readonly [data: object, pointer: string]> = {

@@ -75,6 +75,45 @@ describe("events, folded by label", () => {
 		});
 	});
 
+	// More labels come between than are looked at before anything is built.
+	const others = Array.from({ length: 20 }, (_, i) => ({ tool: `other_${i}`, aud: [], scope: [] }));
+
+	it.each([
+		[[["a"], ["a"]]],
+		[[["a"], ["a", "a"]]],
+		[[["a", "a"], ["a"]]],
+		[
+			[
+				["a", "b"],
+				["b", "a"],
+			],
+		],
+		[
+			[
+				["b", "a"],
+				["a", "b"],
+			],
+		],
+		[
+			[
+				["a", "b"],
+				["b", "a"],
+				["a", "b"],
+			],
+		],
+	])("the same sets are one label, in whatever order they come: %j", (forms) => {
+		for (const member of ["aud", "scope"]) {
+			const calls = forms.flatMap((form): NeedInput[] => [
+				{ tool: "search", aud: [], scope: [], [member]: form },
+				...others,
+			]);
+			const wanted = [{ tool: "search", aud: [], scope: [], [member]: set(forms.flat()) }, ...others];
+			expect(foldNeeds(calls)).toEqual({ value: wanted });
+			const all = calls.map((call, index) => ({ ...call, id: `${index}` }));
+			expect(foldEvents(all, "c")).toEqual({ value: folded(all, "c") });
+		}
+	});
+
 	it("the first of a label names the call", () => {
 		const search = { tool: "search", aud: ["a"], scope: [] };
 		const all = [
@@ -191,7 +230,7 @@ describe("pending events that a host has folded itself", () => {
 		["nothing, with a last event", { count: 0, last: "2", needs: [] }, "/last: there if and only if"],
 		["something, without one", { count: 2, needs: [first, second] }, "/last: there if and only if"],
 		["nothing, with a need", { count: 0, needs: [first] }, "/needs: there if and only if"],
-		["something, without one", { count: 2, last: "2", needs: [] }, "/needs: there if and only if"],
+		["something, without a need", { count: 2, last: "2", needs: [] }, "/needs: there if and only if"],
 		[
 			"a first need that is not of the first event",
 			{ count: 3, last: "3", needs: [{ ...second, before: "0" }] },

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { loadPolicy } from "@open-policy-agent/opa-wasm";
+import { loadPolicy as loadFloor } from "@open-policy-agent/opa-wasm";
 import { createResumeGuard, type EventInput, type Facts, type Moment } from "mcp-resume-guard";
 import { readFacts } from "../../src/facts.ts";
+import { loadPolicy } from "../../src/policy.ts";
 import { listTools, resume, storyEvents, TOKENS } from "../questions.ts";
 import { createCedar } from "./cedar.ts";
 import { startOpaServer } from "./opa-server.ts";
@@ -28,7 +29,8 @@ interface Subject {
 
 const [opaPath = "", plotFile = ""] = process.argv.slice(2);
 const guard = await createResumeGuard({ data: DATA });
-const floor = await loadPolicy(await readFile("bench/floor.wasm"));
+const policy = await loadPolicy(undefined, guard.data);
+const floor = await loadFloor(await readFile("bench/floor.wasm"));
 const cedar = createCedar(guard.data);
 const plain = createPlain(guard.data);
 const opa = await startOpaServer(opaPath);
@@ -56,11 +58,13 @@ function subjectsOf(): Subject[] {
 	const sessions = TOKENS.map((token): Subject => {
 		const question = listTools(token);
 		const facts = factsOf("session", question);
+		const text = JSON.stringify(facts);
 		assertSame(guard.session(question), plain.session(question));
 		return {
 			name: `session, ${token} token`,
 			contenders: [
 				{ name: "guard", run: () => guard.session(question) },
+				{ name: "its policy alone", run: () => policy.evaluate("session", text) },
 				{ name: "floor", run: () => floor.evaluate(facts, "floor/session") },
 				{ name: "OPA server", run: () => opa.decide(facts) },
 				{ name: "Cedar", run: () => cedar.session(facts) },
@@ -71,11 +75,13 @@ function subjectsOf(): Subject[] {
 	const resumes = TOKENS.map((token): Subject => {
 		const question = resume(token, story);
 		const facts = factsOf("resume", question);
+		const text = JSON.stringify(facts);
 		assertSame(guard.resume(question), plain.resume(question));
 		return {
 			name: `story 1, ${token} token`,
 			contenders: [
 				{ name: "guard", run: () => guard.resume(question) },
+				{ name: "its policy alone", run: () => policy.evaluate("resume", text) },
 				{ name: "floor", run: () => floor.evaluate(facts, `floor/${token}`) },
 				{ name: "OPA server", run: () => opa.decide(facts) },
 				{ name: "Cedar", run: () => cedar.resume(facts, story) },
@@ -124,6 +130,7 @@ function verdict(name: string, ratio: number): string {
 		const times = 1 / ratio;
 		return `guard ${times.toFixed(2)} × the floor (≤ ${FLOOR_AT_MOST}: ${times <= FLOOR_AT_MOST ? "ok" : "NOT ok"})`;
 	}
+	if (name === "its policy alone") return `${ratio.toFixed(2)} of the guard: the rest is the adapter`;
 	if (name === "plain TypeScript") return `guard ${(1 / ratio).toFixed(1)} × plain TypeScript`;
 	const target = Object.entries(AT_LEAST).find(([other]) => other === name)?.[1];
 	if (target === undefined) return "";

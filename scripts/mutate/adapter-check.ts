@@ -2,9 +2,8 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import type { createTableCheck } from "./check.ts";
+import { startAsked } from "./asked.ts";
 import type { Model } from "./model.ts";
 import type { Mutant } from "./mutant.ts";
 import type { Finding } from "./rego-check.ts";
@@ -19,14 +18,12 @@ export interface AdapterCheck {
 const TESTS: Readonly<Record<string, readonly string[]>> = {
 	"src/decision.ts": ["test/decision.test.ts", "test/guard.test.ts"],
 	"src/facts.ts": ["test/guard.test.ts", "test/claims.test.ts"],
-	"src/fold.ts": ["test/fold.test.ts"],
+	"src/fold.ts": ["test/fold.test.ts", "test/guard.test.ts"],
 	"src/data.ts": ["test/data.test.ts"],
 };
 
-export function createAdapterCheck(
-	checkTables: ReturnType<typeof createTableCheck>,
-	model: Model,
-): AdapterCheck {
+export function createAdapterCheck(model: Model): AdapterCheck {
+	const tables = startAsked<{ guard: string }, { failed?: string }>("scripts/mutate/tables.ts");
 	const folder = mkdtempSync(join(tmpdir(), "mutants-"));
 	let builds = 0;
 
@@ -66,10 +63,7 @@ export function createAdapterCheck(
 		async check(mutant) {
 			const guard = await bundle(mutant);
 			if (guard === undefined) return { by: "invalid" };
-			const made = (await import(pathToFileURL(guard).href)) as typeof import("../../src/index.ts");
-			const failed = await checkTables((data) => made.createResumeGuard({ data, onFault: () => {} })).catch(
-				(error: Error) => error.message,
-			);
+			const { failed } = (await tables.ask({ guard })) ?? { failed: "it does not end" };
 			if (failed !== undefined) return { by: "tables", what: failed };
 			if (!(await model.isSame({ guard }))) return { by: "model" };
 
@@ -78,7 +72,10 @@ export function createAdapterCheck(
 			const environment = { MUTANT_FILE: mutant.file, MUTANT_TEXT: text };
 			return (await runTests(TESTS[mutant.file] ?? [], environment)) ? undefined : { by: "tests" };
 		},
-		close: () => rmSync(folder, { recursive: true }),
+		close() {
+			tables.close();
+			rmSync(folder, { recursive: true });
+		},
 	};
 }
 

@@ -1,18 +1,23 @@
 import { readFileSync } from "node:fs";
 import type { Mutant } from "./mutant.ts";
 
-/** A mutant that nobody can tell from the original, and why. */
-export interface Equivalent
-	extends Pick<Mutant, "file" | "within" | "operator" | "original" | "replacement"> {
+/** A mutant as it is written down. */
+export interface Entry extends Pick<Mutant, "file" | "within" | "operator" | "original" | "replacement"> {
 	/** Which of several that are the same in all of the above. Default: the first. */
 	readonly nth?: number;
+}
+
+/** A mutant that nobody can tell from the original, and why. */
+export interface Equivalent extends Entry {
 	readonly reason: string;
 }
 
-const path = "scripts/mutate/equivalent.json";
-
 export function readEquivalents(): Equivalent[] {
-	return JSON.parse(readFileSync(path, "utf8")) as Equivalent[];
+	return readEntries("scripts/mutate/equivalent.json") as Equivalent[];
+}
+
+export function readEntries(path: string): Entry[] {
+	return JSON.parse(readFileSync(path, "utf8")) as Entry[];
 }
 
 // White space is for people.
@@ -20,7 +25,7 @@ function flat(text: string): string {
 	return text.replace(/\s+/g, " ").trim();
 }
 
-export function isOf({ nth = 0, ...entry }: Equivalent, mutant: Mutant): boolean {
+export function isOf({ nth = 0, ...entry }: Entry, mutant: Mutant): boolean {
 	return (
 		entry.file === mutant.file &&
 		entry.within === mutant.within &&
@@ -31,8 +36,7 @@ export function isOf({ nth = 0, ...entry }: Equivalent, mutant: Mutant): boolean
 	);
 }
 
-/** As it is written down. */
-export function entryOf({ file, within, operator, original, replacement, nth }: Mutant): object {
+export function entryOf({ file, within, operator, original, replacement, nth }: Mutant): Entry {
 	const entry = { file, within, operator, original: flat(original), replacement: flat(replacement) };
 	return nth === 0 ? entry : { ...entry, nth };
 }

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { readCases } from "../tables.ts";
 import { createAdapterCheck } from "./adapter-check.ts";
 import { createTableCheck } from "./check.ts";
-import { entryOf, isOf, readEquivalents } from "./equivalent.ts";
+import { entryOf, isOf, readEntries, readEquivalents } from "./equivalent.ts";
 import { startModel } from "./model.ts";
 import { describeMutant, type Mutant } from "./mutant.ts";
 import { mutateRego } from "./rego.ts";
@@ -16,11 +16,18 @@ import { mutateTypeScript } from "./typescript.ts";
 //   npm run mutate                  all of them
 //   npm run mutate -- --sample 24   so many, always the same
 //   npm run mutate -- policies/mcp/call/call.rego   those of some files
+//   npm run mutate -- --survivors FILE   writes down those that were not found, for equivalent.json
+//   npm run mutate -- --only FILE        those that are written down there, and no others
 
 const ADAPTER = ["src/decision.ts", "src/facts.ts", "src/fold.ts", "src/data.ts"];
 
 const { values, positionals } = parseArgs({
-	options: { sample: { type: "string" }, verbose: { type: "boolean" }, survivors: { type: "string" } },
+	options: {
+		sample: { type: "string" },
+		verbose: { type: "boolean" },
+		survivors: { type: "string" },
+		only: { type: "string" },
+	},
 	allowPositionals: true,
 });
 
@@ -33,7 +40,9 @@ const all: Mutant[] = [];
 for (const file of files) {
 	all.push(...(file.endsWith(".rego") ? await mutateRego(file) : mutateTypeScript(file)));
 }
-const chosen = values.sample === undefined ? all : sampleOf(all, Number(values.sample));
+const only = values.only === undefined ? undefined : readEntries(values.only);
+const asked = all.filter((mutant) => only?.some((entry) => isOf(entry, mutant)) ?? true);
+const chosen = values.sample === undefined ? asked : sampleOf(asked, Number(values.sample));
 
 const equivalents = readEquivalents().filter(({ file }) => files.includes(file));
 const stale = equivalents.filter((entry) => !all.some((mutant) => isOf(entry, mutant)));
@@ -44,7 +53,7 @@ for (const { file, within, operator, original } of stale) {
 const checkTables = createTableCheck(await readCases());
 const model = startModel();
 const regoCheck = await createRegoCheck(checkTables, model);
-const adapterCheck = createAdapterCheck(checkTables, model);
+const adapterCheck = createAdapterCheck(model);
 const survived: Mutant[] = [];
 const killed = { tests: 0, tables: 0, model: 0 };
 let equivalent = 0;

@@ -124,3 +124,28 @@ test_undecided[what] if {
 		"status": 403,
 	} with input as object.union(fetch, change)
 }
+
+# A rule of the operator's own that is no answer stands against going on all the same, and no other rule answers for it.
+test_what_an_operators_rule_stands_against_is_undecided[code] if {
+	some code, change in {
+		"covered": {},
+		"tool_unmapped": {"tool": "delete"},
+		"request_id_in_use": {"request": {"id": "in_use"}},
+		"quota_exceeded": {"request": {"quota": "exceeded"}},
+		"audience_not_covered": only_search,
+	}
+	asked := object.union(fetch, change)
+	call.decision.code == code with input as asked
+	call.decision.code == "undecided" with input as asked with data.mcp.custom.refusal as {{"reason": "closed"}}
+}
+
+test_covered_only_where_the_need_is_met if {
+	call.covered with input as fetch
+	not call.covered with input as object.union(fetch, only_search)
+}
+
+test_an_answer_to_a_call_needs_what_that_call_needed_whatever_else_is_named if {
+	reference := {"reference": {"tool": "fetch", "aud": fetch_aud, "scope": []}}
+	asked := object.union_n([base, only_search, reference, {"tool": "search"}])
+	call.decision.held == {"tool": "fetch", "missing": {"aud": fetch_aud, "scope": []}} with input as asked
+}

@@ -97,3 +97,23 @@ test_somebody_else_is_not_told_what_waits if {
 test_another_client_is_somebody_else if {
 	delivery.decision.code == "undecided" with input as object.union(fetch, {"presented": {"client_id": "other"}})
 }
+
+test_covered_only_where_the_need_is_met if {
+	delivery.covered with input as fetch
+	not delivery.covered with input as object.union(fetch, only_search)
+}
+
+without_session := object.union(
+	object.remove(fetch, ["session"]),
+	{"request": {"method": "POST", "session": "none"}},
+)
+
+test_covered_only_before_the_token_expires[what] if {
+	some what, asked in {"in a session": fetch, "without one": without_session}
+	delivery.covered with input as asked
+	not delivery.covered with input as object.union(asked, {"now": 1796003630})
+}
+
+test_the_record_of_a_session_that_is_not_known_is_nobodys if {
+	delivery.decision.code == "undecided" with input as object.union(fetch, {"request": {"session": "unknown"}})
+}

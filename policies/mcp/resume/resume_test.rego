@@ -149,6 +149,47 @@ test_undecided[what] if {
 	} with input as object.union(dropped, change)
 }
 
+test_a_position_that_there_is_not_is_undecided_whatever_the_token_lacks if {
+	asked := object.union_n([dropped, only_search, {"cursor": {"position": "caught_up"}}])
+	resume.decision.code == "undecided" with input as asked
+}
+
 test_a_replay_that_there_is_not_is_undecided if {
 	resume.decision.code == "undecided" with input as dropped with data.mcp.replay as "best effort"
+}
+
+# A rule of the operator's own that is no answer stands against going on all the same, and no other rule answers for it.
+test_what_an_operators_rule_stands_against_is_undecided[code] if {
+	some code, change in {
+		"covered": {},
+		"audience_not_covered": only_search,
+		"cursor_evicted": {"cursor": {"position": "evicted"}},
+	}
+	asked := object.union(dropped, change)
+	resume.decision.code == code with input as asked
+	decision := resume.decision with input as asked with data.mcp.custom.refusal as {{"reason": "closed"}}
+	decision.code == "undecided"
+	decision.deliver == 0
+	decision.cursor == "41"
+}
+
+test_covered_only_where_what_is_pending_is_met[replay] if {
+	some replay in ["atomic", "prefix"]
+	resume.covered with input as dropped with data.mcp.replay as replay
+	not resume.covered with input as object.union(dropped, only_search) with data.mcp.replay as replay
+}
+
+test_atomic_covered_only_where_the_calls_that_run_are_met if {
+	asked := object.union(caught_up, {"open": [fetch_runs]})
+	resume.covered with input as asked with data.mcp.replay as "atomic"
+	not resume.covered with input as object.union(asked, only_search) with data.mcp.replay as "atomic"
+}
+
+known_unless_of_fetch(label) := label if label.tool != "fetch"
+
+test_a_need_that_nobody_knows_is_not_met if {
+	decision := resume.decision with input as dropped
+		with data.mcp.lib.need.of_label as known_unless_of_fetch
+	decision.code == "undecided"
+	decision.deliver == 0
 }

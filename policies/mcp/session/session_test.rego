@@ -61,3 +61,15 @@ test_undecided[what] if {
 		"status": 403,
 	} with input as object.union(ping, change)
 }
+
+# A rule of the operator's own that is no answer stands against going on all the same, and no other rule answers for it.
+test_what_an_operators_rule_stands_against_is_undecided[code] if {
+	some code, change in {
+		"covered": {},
+		"request_id_in_use": {"request": {"id": "in_use"}},
+		"quota_exceeded": {"request": {"quota": "exceeded"}},
+	}
+	asked := object.union(ping, change)
+	session.decision.code == code with input as asked
+	session.decision.code == "undecided" with input as asked with data.mcp.custom.refusal as {{"reason": "closed"}}
+}

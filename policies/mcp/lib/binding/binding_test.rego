@@ -58,6 +58,7 @@ changes := {
 	"another name": {"recorded": {}, "presented": {"aud": ["mcp://rs"]}},
 	"not this server's": {"recorded": {}, "presented": {"aud": ["https://other.example"]}},
 	"no longer this server's": {"recorded": {"aud": ["https://other.example"]}, "presented": {}},
+	"no audience": {"recorded": {}, "presented": {"aud": []}},
 	"more scope": {"recorded": {}, "presented": {"scope": ["b", "a"]}},
 	"less scope": {"recorded": {}, "presented": {"scope": []}},
 }
@@ -79,6 +80,7 @@ test_strict if drift("strict") == {
 	"another name": [],
 	"not this server's": ["aud"],
 	"no longer this server's": ["aud"],
+	"no audience": ["aud"],
 	"more scope": ["scope"],
 	"less scope": ["scope"],
 }
@@ -91,6 +93,7 @@ test_covering if drift("covering") == {
 	"another name": [],
 	"not this server's": ["aud"],
 	"no longer this server's": ["aud"],
+	"no audience": ["aud"],
 	"more scope": [],
 	"less scope": ["scope"],
 }
@@ -103,6 +106,7 @@ test_per_tool if drift("per-tool") == {
 	"another name": [],
 	"not this server's": ["aud"],
 	"no longer this server's": [],
+	"no audience": ["aud"],
 	"more scope": [],
 	"less scope": [],
 }

@@ -128,3 +128,28 @@ test_an_operators_rule_that_says_nothing_sensible_refuses_all_the_same if {
 	not kept(good) with data.mcp.custom.refusal as {{"reason": "closed"}}
 	not refusal(good) with data.mcp.custom.refusal as {{"reason": "closed"}}
 }
+
+test_an_operators_rule_answers_where_the_session_is_not_compared[what] if {
+	anonymous := object.union(
+		json.remove(good, ["/presented", "/session/binding"]),
+		{"session": {"binding": {"anonymous": true}}},
+	)
+	some what, facts in {"no session": none, "an anonymous session": anonymous}
+	kept(facts) with data.mcp.anonymous as true
+	refused := refusal(facts) with data.mcp.anonymous as true with data.mcp.custom.refusal as {own_rule}
+	refused.code == "custom:closed"
+}
+
+test_the_first_by_code_whatever_else_a_rule_says if {
+	rules := {own_rule, {"because": "of lunch", "code": "custom:lunch", "outcome": "refuse"}}
+	refusal(good).code == "custom:closed" with data.mcp.custom.refusal as rules
+}
+
+test_a_code_without_the_colon_is_no_code if {
+	refused := refusal(good) with data.mcp.custom.refusal as {{"code": "customary", "outcome": "refuse"}}
+	refused.code == "not a code of a custom rule: customary"
+}
+
+test_the_record_of_a_session_that_is_not_known_counts_for_nothing if {
+	not kept(object.union(good, {"request": {"session": "unknown"}}))
+}

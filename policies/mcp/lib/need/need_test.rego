@@ -31,9 +31,9 @@ test_the_wildcard_does_not_reach_results_of_other_calls if {
 
 search(audiences) := {"tool": "search", "aud": audiences, "scope": []}
 
-test_a_label_as_data_has_it_now if {
+test_a_label_as_data_has_it_now_is_its_own_need if {
 	label := search(["https://rs.example/search"])
-	need.of_label(label).aud == ["https://rs.example/search"] with data.mcp.tools as tools
+	need.of_label(label) == label with data.mcp.tools as tools
 }
 
 test_raising_a_need_takes_effect_at_once if {
@@ -168,4 +168,12 @@ test_without_a_session_the_needs[profile] if {
 		with data.mcp.profile as profile
 		with data.mcp.resources as search_and_b.aud
 	asked == {"outcome": "reauthorize", "required": search_and_b}
+}
+
+test_no_token_can_go_on_in_a_session_that_is_not_known[profile] if {
+	some profile in ["strict", "covering", "per-tool"]
+	asked := need.answer(search_and_b) with input as {"moment": "call", "request": {"method": "POST", "session": "unknown"}}
+		with data.mcp.profile as profile
+		with data.mcp.resources as search_and_b.aud
+	asked == {"outcome": "reinitialize"}
 }
