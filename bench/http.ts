@@ -26,6 +26,18 @@ const headersFor = (token: string) => ({
 	"mcp-protocol-version": "2025-11-25",
 });
 
+/** A call of a tool, the same for both hosts. */
+interface Load {
+	readonly name: string;
+	readonly tool: string;
+	readonly args: object;
+}
+
+const LOADS: readonly Load[] = [
+	{ name: "a tool that does nothing", tool: "fetch", args: { id: "1" } },
+	{ name: "a tool that waits for 10 ms", tool: "slow", args: { steps: 1, milliseconds: 10 } },
+];
+
 /**
  * Requests per second of the guarded Fastify host, over the same host that verifies tokens and stores events but has no
  * guard: tools/call on open sessions, in interleaved pairs.
@@ -44,20 +56,25 @@ export async function compareHosts(): Promise<string> {
 	const guarded = await start([]);
 	const unguarded = await start(["--no-guard"]);
 	try {
-		await requestsPerSecond(guarded);
-		await requestsPerSecond(unguarded);
-		const pairs: { guarded: number; unguarded: number }[] = [];
-		for (let pair = 0; pair < PAIRS; pair++) {
-			// Whichever goes first has the machine in another state than the other.
-			const order = pair % 2 === 0 ? [guarded, unguarded] : [unguarded, guarded];
-			const rates = new Map<Host, number>();
-			for (const host of order) rates.set(host, await requestsPerSecond(host));
-			pairs.push({ guarded: rates.get(guarded) ?? 0, unguarded: rates.get(unguarded) ?? 0 });
-		}
-		return report(pairs);
+		const reports: string[] = [];
+		for (const load of LOADS) reports.push(await compareUnder(load, guarded, unguarded));
+		return reports.join("\n\n");
 	} finally {
 		for (const { process } of [guarded, unguarded]) process.kill();
 	}
+}
+
+async function compareUnder(load: Load, guarded: Host, unguarded: Host): Promise<string> {
+	for (const host of [guarded, unguarded]) await requestsPerSecond(host, load);
+	const pairs: Pair[] = [];
+	for (let pair = 0; pair < PAIRS; pair++) {
+		// Whichever goes first has the machine in another state than the other.
+		const order = pair % 2 === 0 ? [guarded, unguarded] : [unguarded, guarded];
+		const rates = new Map<Host, number>();
+		for (const host of order) rates.set(host, await requestsPerSecond(host, load));
+		pairs.push({ guarded: rates.get(guarded) ?? 0, unguarded: rates.get(unguarded) ?? 0 });
+	}
+	return report(load, pairs);
 }
 
 async function start(flags: readonly string[]): Promise<Host> {
@@ -92,7 +109,7 @@ async function open(mcp: string, token: string): Promise<string> {
 
 let id = 0;
 
-async function requestsPerSecond({ mcp, token, sessions }: Host): Promise<number> {
+async function requestsPerSecond({ mcp, token, sessions }: Host, { tool, args }: Load): Promise<number> {
 	const result = await autocannon({
 		url: mcp,
 		connections: CONNECTIONS,
@@ -107,7 +124,7 @@ async function requestsPerSecond({ mcp, token, sessions }: Host): Promise<number
 						jsonrpc: "2.0",
 						id,
 						method: "tools/call",
-						params: { name: "fetch", arguments: { id: String(id) } },
+						params: { name: tool, arguments: args },
 					};
 					const session = sessions[id % sessions.length] ?? "";
 					const headers = { ...request.headers, "mcp-session-id": session };
@@ -121,13 +138,20 @@ async function requestsPerSecond({ mcp, token, sessions }: Host): Promise<number
 	return result.requests.average;
 }
 
-function report(pairs: readonly { guarded: number; unguarded: number }[]): string {
+interface Pair {
+	readonly guarded: number;
+	readonly unguarded: number;
+}
+
+function report({ name }: Load, pairs: readonly Pair[]): string {
 	const ratios = sorted(pairs.map(({ guarded, unguarded }) => guarded / unguarded));
 	const [low, high] = medianInterval(ratios);
 	const ratio = median(ratios);
 	const rate = (name: "guarded" | "unguarded") => Math.round(median(sorted(pairs.map((pair) => pair[name]))));
+	const cost = median(sorted(pairs.map((pair) => 1e6 / pair.guarded - 1e6 / pair.unguarded)));
 	return [
-		`Fastify, tools/call: ${rate("guarded")} requests/s guarded, ${rate("unguarded")} requests/s unguarded`,
+		`Fastify, tools/call of ${name}: ${rate("guarded")} requests/s guarded, ${rate("unguarded")} requests/s unguarded`,
+		`${Math.round(cost)} µs a request more`,
 		`ratio ${ratio.toFixed(3)} (median of ${pairs.length} interleaved pairs; 95 % interval ${low.toFixed(3)}–${high.toFixed(3)})`,
 		`target ≥ ${TARGET}: ${ratio >= TARGET ? "ok" : "NOT ok"}`,
 	].join("\n");
