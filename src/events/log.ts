@@ -138,6 +138,8 @@ export interface EventLog {
 	read(session: SessionKey, stream: string, after: string | undefined, limit: number): Promise<Stretch>;
 	/** The id of the newest event that was written to the stream; `undefined`: none was. */
 	lastWritten(session: SessionKey, stream: string): Promise<string | undefined>;
+	/** The id up to which the client is known to have the stream; `undefined`: it has acknowledged nothing. */
+	lastAcknowledged(session: SessionKey, stream: string): Promise<string | undefined>;
 
 	/** Takes the stream over from whoever holds it. */
 	hold(session: SessionKey, stream: string, holder: Holder): Promise<void>;

@@ -305,6 +305,11 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			return stream && stream.written > stream.base ? idOf(stream, stream.written) : undefined;
 		},
 
+		async lastAcknowledged(key, name) {
+			const stream = find(key)?.streams.get(name);
+			return stream && stream.acknowledged > stream.base ? idOf(stream, stream.acknowledged) : undefined;
+		},
+
 		async hold(key, name, holder) {
 			const session = find(key);
 			if (!session) return;

@@ -48,14 +48,17 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
 	if ((await events.holder(key, stream)) !== undefined) {
 		return plain(409, "Conflict: Only one SSE stream is allowed per session");
 	}
-	const cursor = (await events.lastWritten(key, stream)) ?? (await prime(ground, key, stream));
-	const { evicted } = await events.read(key, stream, cursor, 1);
+	// Who comes without a cursor has nothing that it has not acknowledged.
+	const cursor = (await events.lastAcknowledged(key, stream)) ?? (await prime(ground, key, stream));
+	const location = await events.locate(key, cursor);
 	const pump = pumpOf(ground, found, key, stream, cursor, primes);
-	return evicted ? streamRest(pump) : streamAll(pump);
+	if (location.position === "evicted") return streamRest(pump);
+	if (location.position === "retained" && location.pending.length === 0) return streamAll(pump);
+	return answerAt(ground, found, cursor, location, primes);
 }
 
 /**
- * What nobody has been sent yet had to go in part. The client has no cursor that it could be refused with, so it is told,
+ * What no client is known to have had to go in part. This one has no cursor that it could be refused with, so it is told,
  * and then sent what there is.
  */
 async function streamRest(pump: Pump): Promise<Answer> {
@@ -70,6 +73,20 @@ async function streamRest(pump: Pump): Promise<Answer> {
 
 async function resume(ground: Ground, found: Found, cursor: string, primes: boolean): Promise<Answer> {
 	const location = await locate(ground, found, cursor);
+	return answerAt(ground, found, cursor, location, primes, () =>
+		acknowledge(ground, found, requireRecord(found).key, cursor),
+	);
+}
+
+/** Decides about what waits after the cursor; `proceeds` is called if it goes out. */
+async function answerAt(
+	ground: Ground,
+	found: Found,
+	cursor: string,
+	location: Location,
+	primes: boolean,
+	proceeds?: () => Promise<void>,
+): Promise<Answer> {
 	const { position } = location;
 	const decision = ground.guard.resume({
 		...found.facts,
@@ -92,7 +109,7 @@ async function resume(ground: Ground, found: Found, cursor: string, primes: bool
 	if (location.position === "retained") {
 		if (decision.outcome === "proceed") {
 			const pump = pumpOf(ground, found, requireRecord(found).key, location.stream, cursor, primes);
-			await acknowledge(ground, found, pump.key, cursor);
+			await proceeds?.();
 			return streamAll(pump);
 		}
 		if (decision.outcome === "reauthorize") {

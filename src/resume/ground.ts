@@ -128,6 +128,8 @@ export function getStreamOf(key: SessionKey): string {
 export async function prime({ guard, events }: Ground, key: SessionKey, stream: string): Promise<string> {
 	const id = await events.append(key, stream, { message: "{}", label: guard.data.session_need });
 	await events.markWritten(key, id);
+	// There is nothing in it that a client could have missed.
+	await events.acknowledge(key, id);
 	return id;
 }
 

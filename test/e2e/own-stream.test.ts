@@ -1,7 +1,7 @@
 import { createMemoryEventLog } from "mcp-resume-guard";
 import { describe, expect, test } from "vitest";
 import { connect, dropAndReturn, versions } from "./support/client.ts";
-import { BOTH, type Host, numbersOf, startHost } from "./support/host.ts";
+import { BOTH, FETCH, type Host, numbersOf, startHost } from "./support/host.ts";
 import {
 	type Asking,
 	ask,
@@ -56,7 +56,7 @@ test("a session has one stream of its own; a second is refused while the first i
 	expect((await ask(host, { method: "GET", token, session })).status).toBe(200);
 });
 
-test("a client that comes without a cursor is told what has never been written", async () => {
+test("a client that comes without a cursor is told all that it is not known to have", async () => {
 	const host = await startHost();
 	const token = await host.mint();
 	const session = await openSession(host, token);
@@ -68,8 +68,20 @@ test("a client that comes without a cursor is told what has never been written",
 	await first.ended();
 	await announce(host, token, session, 2);
 	const second = await ask(host, { method: "GET", token, session });
-	await second.until((reply) => messagesOf(reply).length === 2);
-	expect(idsOf(second).filter((id) => idsOf(first).includes(id))).toEqual([]);
+	await second.until((reply) => messagesOf(reply).length === 5);
+	expect(numbersOf(idsOf(second))).toEqual([2, 3, 4, 5, 6]);
+
+	await host.drop(session);
+	await second.ended();
+	const acknowledged = await open(
+		await ask(host, { method: "GET", token, session, cursor: idsOf(second)[2] ?? "" }),
+	);
+	await acknowledged.until((reply) => messagesOf(reply).length === 2);
+	await host.drop(session);
+	await acknowledged.ended();
+	const third = await ask(host, { method: "GET", token, session });
+	await third.until((reply) => messagesOf(reply).length === 2);
+	expect(numbersOf(idsOf(third))).toEqual([5, 6]);
 });
 
 test("a client that comes without a cursor is told that something had to go, and has the rest", async () => {
@@ -95,8 +107,42 @@ test("a client that comes without a cursor is told that something had to go, and
 	await first.ended();
 	await announce(host, token, session, 1);
 	const second = await ask(host, { method: "GET", token, session });
-	await second.until((reply) => messagesOf(reply).length === 1);
-	expect(numbersOf(idsOf(second)).at(-1)).toBe(15);
+	await second.until((reply) => numbersOf(idsOf(reply)).at(-1) === 15);
+	expect(second.frames[0]?.event).toBe("error");
+	// What the first was sent as well: nobody knows that it has it.
+	const again = numbersOf(idsOf(second));
+	expect(again.length).toBeGreaterThan(2);
+	expect(again).toEqual(Array.from(again, (_, index) => 16 - again.length + index));
+});
+
+test("a client that comes without a cursor, and is not covered for what waits, is told so, each time", async () => {
+	const host = await startHost();
+	const [wide, narrow] = [await host.mint(), await host.mint({ aud: FETCH })];
+	const session = await openSession(host, wide);
+	await answer(host, { token: wide, session, body: toolCall(1, "mutter") });
+	for (const attempt of [1, 2]) {
+		const refused = await answer(host, { method: "GET", token: narrow, session });
+		expect([attempt, refused.status]).toEqual([attempt, 403]);
+		expect(JSON.parse(refused.text).error.data).toMatchObject({ outcome: "reauthorize", deliver: 0 });
+	}
+	const covered = await ask(host, { method: "GET", token: wide, session });
+	await covered.until((reply) => messagesOf(reply).length === 1);
+});
+
+test("what a connection that died was sent is there for the next, also if it had no cursor", async () => {
+	const host = await startHost();
+	const token = await host.mint();
+	const session = await openSession(host, token);
+	await announce(host, token, session, 6);
+	for (const patience of [0, 50]) {
+		const dead = await ask(host, { method: "GET", token, session });
+		if (patience > 0) await open(dead);
+		dead.leave();
+		await host.drop(session);
+	}
+	const next = await ask(host, { method: "GET", token, session });
+	await next.until((reply) => messagesOf(reply).length === 6);
+	expect(numbersOf(idsOf(next))).toEqual([2, 3, 4, 5, 6, 7]);
 });
 
 test("it is resumed from its cursor, and does not end when it has caught up", async () => {

@@ -5,7 +5,7 @@ import type { Gates } from "../../../examples/fastify/gates.ts";
 import { createTools } from "../../../examples/fastify/tools.ts";
 
 export const testTools: NonNullable<PolicyData["tools"]> = Object.fromEntries(
-	["search", "fetch", "slow", "ask", "announce"].map((name) => [
+	["search", "fetch", "slow", "ask", "announce", "mutter"].map((name) => [
 		name,
 		{ aud: [`https://mcp.example.com/tools/${name}`], scope: [] },
 	]),
@@ -14,6 +14,7 @@ export const testTools: NonNullable<PolicyData["tools"]> = Object.fromEntries(
 /** The tools of the example, one that asks the user, and one that makes the server say something to the session. */
 export function createTestServer(gates: Gates): McpServer {
 	const server = createTools(gates);
+	server.server.registerCapabilities({ logging: {} });
 
 	server.registerTool(
 		"ask",
@@ -40,6 +41,14 @@ export function createTestServer(gates: Gates): McpServer {
 			return { content: [{ type: "text", text: "told" }] };
 		},
 	);
+
+	server.registerTool("mutter", { description: "Writes a line to the client's log." }, async () => {
+		await server.server.notification({
+			method: "notifications/message",
+			params: { level: "info", data: "so and so" },
+		});
+		return { content: [{ type: "text", text: "muttered" }] };
+	});
 
 	return server;
 }

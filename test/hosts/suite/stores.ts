@@ -22,6 +22,7 @@ const OF_EVENTS = [
 	"locate",
 	"read",
 	"lastWritten",
+	"lastAcknowledged",
 	"hold",
 	"release",
 	"holder",
