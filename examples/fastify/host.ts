@@ -28,6 +28,8 @@ export interface ExampleOptions {
 	/** Hears of each event that the host has stored for a client. */
 	readonly onEvent?: (event: EmittedEvent) => void;
 	readonly logger?: FastifyServerOptions["logger"];
+	/** Whether a line is logged for each request. Default: true. */
+	readonly logRequests?: boolean;
 }
 
 export interface Example {
@@ -59,7 +61,7 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	// A client may hold a connection open that it has not used yet; closing would wait for it.
 	const app = Fastify({
 		logger: options.logger ?? false,
-		logController: new LogController({ disableRequestLogging: true }),
+		logController: new LogController({ disableRequestLogging: options.logRequests === false }),
 		forceCloseConnections: true,
 	});
 	addDevDoors(app, authorizationServer, gates);

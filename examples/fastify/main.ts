@@ -19,6 +19,7 @@ const example = await startExample({
 	guarded: values.guard,
 	// What the guard refuses, a line each; standard output has the line below only.
 	logger: { level: "info", stream: process.stderr },
+	logRequests: false,
 	...(values.data !== undefined && { dataFile: values.data }),
 	data: Object.fromEntries(
 		Object.entries({

@@ -94,8 +94,8 @@ export interface EventLog {
 	quota(session: SessionKey): Promise<"left" | "exceeded">;
 	/**
 	 * Opens a stream with the calls it is for, or adds calls to it.
-	 * `in_use`: nothing was opened, since a call of one of these ids is open in the session, or two have the
-	 * same. Rejects with `session_ended`; a `TypeError` for a name that is not 1 to 512 characters of visible
+	 * `in_use`: nothing was opened, since a call of one of these ids is open in the session, its response has not been
+	 * sent to anybody yet, or two have the same. Rejects with `session_ended`; a `TypeError` for a name that is not 1 to 512 characters of visible
 	 * ASCII. Other methods open a stream that is not there yet, without calls.
 	 */
 	openStream(
@@ -104,7 +104,7 @@ export interface EventLog {
 		calls: readonly Call[],
 		kind?: StreamKind,
 	): Promise<"opened" | "in_use">;
-	/** The call of that id that is still open in the session, with its stream. */
+	/** The call of that id that is still open in the session, or whose response waits, with its stream. */
 	openCall(session: SessionKey, id: RequestId): Promise<(Call & { stream: string }) | undefined>;
 	/** A call ends without a response: it was cancelled. */
 	closeCall(session: SessionKey, id: RequestId): Promise<void>;

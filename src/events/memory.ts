@@ -10,13 +10,16 @@ import type { EventHeader, EventLog, StoredEvent } from "./log.ts";
 import { createAccount, createRoom, EVENT_OVERHEAD, type EventLogLimits } from "./room.ts";
 import {
 	type Account,
+	type CallState,
 	createStream,
 	evictedAt,
 	forgetAnswered,
+	freeIds,
 	idOf,
 	isFinished,
 	isGone,
 	issued,
+	isTaken,
 	locateOn,
 	lost,
 	pendingAfter,
@@ -110,6 +113,7 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 		const { session, name } = stream;
 		session.streams.delete(name);
 		session.forgotten = Math.max(session.forgotten, stream.last);
+		freeIds(stream, true);
 		forgetName(name);
 	}
 
@@ -117,13 +121,18 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 		session.watchers.get(stream)?.tell();
 	}
 
+	function takenBy(session: Session, key: string): CallState | undefined {
+		const call = session.calls.get(key);
+		return call && isTaken(call) ? call : undefined;
+	}
+
 	/** `on`: where its response is. */
 	function endCall(session: Session, id: RequestId, on?: { stream: Stream; n: number }): void {
 		const key = requestKey(id);
-		const call = session.open.get(key);
-		if (!call) return;
-		session.open.delete(key);
+		const call = session.calls.get(key);
+		if (call?.state !== "open") return;
 		room.endCall(call, on?.stream === call.stream ? on.n : "ended");
+		if (!isTaken(call)) session.calls.delete(key);
 		tell(session, call.stream.name);
 	}
 
@@ -157,7 +166,7 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 				principal: payer.account,
 				epoch: `${epoch}${randomBytes(6).toString("base64url")}`,
 				streams: new Map(),
-				open: new Map(),
+				calls: new Map(),
 				references: new Map(),
 				watchers: new Map(),
 				forgotten: 0,
@@ -189,16 +198,17 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 		async openStream(key, name, calls, kind = "calls") {
 			const session = mustFind(key);
 			const keys = new Set(calls.map((call) => requestKey(call.request_id)));
-			if (keys.size < calls.length || [...keys].some((id) => session.open.has(id))) return "in_use";
+			if (keys.size < calls.length || [...keys].some((id) => takenBy(session, id))) return "in_use";
 			const stream = openStream(session, name);
 			if (kind === "lasting") stream.lasting = true;
 			if (stream.lasting) forgetAnswered(stream);
-			for (const call of calls) session.open.set(requestKey(call.request_id), room.addCall(stream, call));
+			for (const call of calls) session.calls.set(requestKey(call.request_id), room.addCall(stream, call));
 			return "opened";
 		},
 
 		async openCall(key, id) {
-			const found = find(key)?.open.get(requestKey(id));
+			const session = find(key);
+			const found = session && takenBy(session, requestKey(id));
 			return found && { ...found.call, stream: found.stream.name };
 		},
 
@@ -243,6 +253,7 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			const at = session && issued(session, id);
 			if (!at || (holder !== undefined && at.stream.holder !== holder)) return false;
 			room.markWritten(at.stream, at.n);
+			freeIds(at.stream);
 			return true;
 		},
 

@@ -28,8 +28,8 @@ export interface Session {
 	/** That of its ids: the log's, and a part of its own, so that a name that several sessions use gives no id twice. */
 	readonly epoch: string;
 	readonly streams: Map<string, Stream>;
-	/** By `requestKey`. */
-	readonly open: Map<string, CallState>;
+	/** The calls that request ids stand for, by `requestKey`; see `isTaken`. */
+	readonly calls: Map<string, CallState>;
 	/** Oldest first. */
 	readonly references: Map<string, Label>;
 	readonly watchers: Map<string, Listeners<[]>>;
@@ -121,6 +121,19 @@ export function isFinished(stream: Stream): boolean {
 	return !stream.lasting && stream.calls.length > 0 && stream.open === 0;
 }
 
+/** A request id stands for a call that is open, or whose response is still to be sent to somebody. */
+export function isTaken({ state, stream }: CallState): boolean {
+	return state === "open" || (state !== "ended" && state > stream.written && state > lost(stream));
+}
+
+/** Frees the request ids of calls of the stream which stand for them no more; of all, if the stream is forgotten. */
+export function freeIds({ session, calls }: Stream, all = false): void {
+	for (const state of calls) {
+		const key = requestKey(state.call.request_id);
+		if ((all || !isTaken(state)) && session.calls.get(key) === state) session.calls.delete(key);
+	}
+}
+
 /** A stream that lasts would otherwise know every call that it ever carried. */
 const ANSWERED_CALLS = 1_000;
 
@@ -128,6 +141,7 @@ const ANSWERED_CALLS = 1_000;
 export function forgetAnswered(stream: Stream): void {
 	let surplus = stream.calls.length - stream.open - ANSWERED_CALLS;
 	if (surplus < ANSWERED_CALLS) return;
+	freeIds(stream);
 	stream.calls = stream.calls.filter(({ state }) => state === "open" || --surplus < 0);
 }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import fp from "fastify-plugin";
 import type { Claims } from "../claims.ts";
 import type { ResumeGuard } from "../guard.ts";
@@ -106,8 +106,10 @@ export const resumeGuard = fp(
 			}
 		}
 
+		const below = `${messagesUrl}/*`;
 		app.addHook("onRoute", (route) => {
-			if (guarded.has(route.url)) route.logSerializers = { ...route.logSerializers, req: withoutQuery };
+			if (guarded.has(route.url) || route.url === below)
+				route.logSerializers = { ...route.logSerializers, req: withoutQuery };
 		});
 
 		app.addHook("onRequest", async (request, reply) => {
@@ -193,18 +195,33 @@ export const resumeGuard = fp(
 						: await endpoint.postSse({ ...incoming, transport: "sse", sessionId: named.id }, request.body);
 				return send(reply, answer);
 			});
+			answerOthers(ssePath, ["GET"]);
+			answerOthers(messagesPath, ["POST"]);
+			// Its query has a session id in it all the same, and the host would log it.
+			app.all(`${messagesPath}/*`, (_, reply) =>
+				send(reply, errorAnswer(404, { code: -32000, message: "Not Found" })),
+			);
 		}
 
-		app.route({
-			url: path,
-			method: ["HEAD", "PUT", "PATCH", "OPTIONS"],
-			handler: (request, reply) => send(reply, methodAnswer(request.method, headersOf(request.headers))),
-		});
+		answerOthers(path, ["GET", "POST", "DELETE"]);
+
+		/** Answers the methods that the endpoint does not have. */
+		function answerOthers(at: string, methods: HTTPMethods[]): void {
+			const others = METHODS.filter((method) => !methods.includes(method));
+			app.route({
+				url: at,
+				method: others,
+				handler: (request, reply) =>
+					send(reply, methodAnswer(request.method, headersOf(request.headers), methods)),
+			});
+		}
 	},
 	{ fastify: "5.x", name: "mcp-resume-guard" },
 );
 
 export default resumeGuard;
+
+const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 // A query of these paths has a session id in it, or by a client's mistake a token.
 function withoutQuery({ method, url, host, ip }: FastifyRequest): object {

@@ -1,7 +1,7 @@
 import type { EventHeader } from "../events/log.ts";
 import type { DeliveryDecision, Label } from "../generated/types.ts";
 import type { Refused } from "../wire/refusal.ts";
-import { type Found, type Ground, settle } from "./ground.ts";
+import type { Found, Ground } from "./ground.ts";
 
 /** Decides about one event at a time, just before its bytes go out. */
 export type Deliver = (event: EventHeader) => DeliveryDecision;
@@ -45,13 +45,15 @@ export function createDeliver(
 
 /**
  * Asks again whether the session may go on with the token of an open connection, as a new revision may have it otherwise;
- * makes a refusal known.
+ * makes a refusal known. The session stays, whatever the policy says of it: nothing about who is connected has changed, and a
+ * mistake in the policy must not cost what waits. The next request is decided by itself.
  */
-export async function decideAgain(ground: Ground, { key, facts }: Found): Promise<Refused | undefined> {
+export function decideAgain(ground: Ground, { key, facts }: Found): Refused | undefined {
 	const decision = ground.guard.session(facts);
 	if (decision.outcome === "proceed") return undefined;
-	await settle(ground, { moment: "session", decision, session: key });
-	return decision;
+	const kept: Refused = { ...decision, session: "keep" };
+	ground.observe({ moment: "session", decision: kept, session: key });
+	return kept;
 }
 
 // An anonymous session has no token that could expire.

@@ -172,13 +172,12 @@ export async function serve(
 		if (decision.outcome === "proceed") response.cut();
 		else breakOff(post, decision);
 	});
-	const look = () =>
-		decideAgain(ground, found).then(
-			(refused) => refused && breakOff(post, refused),
-			() => response.cut(),
-		);
+	const look = () => {
+		const refused = decideAgain(ground, found);
+		if (refused !== undefined) breakOff(post, refused);
+	};
 	const stopListening = ground.guard.onRevision(look);
-	if (found.revision !== ground.guard.revision) await look();
+	if (found.revision !== ground.guard.revision) look();
 	response.onClose(() => {
 		cancelExpiry();
 		stopListening();

@@ -1,3 +1,4 @@
+import type { StoredEvent } from "../events/log.ts";
 import type { RequestId, ResumeDecision } from "../generated/types.ts";
 import type { Sink } from "../wire/answer.ts";
 import { readEmitted } from "../wire/messages.ts";
@@ -6,6 +7,7 @@ import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } fro
 import { type Deliver, decideAgain } from "./delivery.ts";
 import { atExpiry } from "./expiry.ts";
 import { type Found, type Ground, inBackground, newName, settle } from "./ground.ts";
+import { createShow } from "./show.ts";
 
 /** How many events are read from the log at a time. */
 const STRETCH = 64;
@@ -50,24 +52,24 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	const stopListening = ground.guard.onRevision(bell.ring);
 	let { revision } = found;
 	const isHeld = async () => !sink.closed.aborted && (await events.holder(key, stream)) === holder;
-	const isGrounded = async () => {
+	const isGrounded = () => {
 		if (revision === ground.guard.revision) return true;
 		({ revision } = ground.guard);
-		return (await decideAgain(ground, found)) === undefined;
+		return decideAgain(ground, found) === undefined;
 	};
 
 	try {
 		if (pump.told !== undefined) await sink.write(pump.told);
 		else if (pump.primes) await sink.write(cursorFrame(pump.cursor));
 		let at = pump.told === undefined ? pump.cursor : undefined;
-		while ((await isHeld()) && (await isGrounded())) {
+		while ((await isHeld()) && isGrounded()) {
 			const stretch = await events.read(key, stream, at, STRETCH);
 			if (stretch.evicted && at !== undefined) return sink.cut();
 			for (const event of stretch.events) {
-				if (sink.closed.aborted || !(await isGrounded())) return sink.cut();
+				if (sink.closed.aborted || !isGrounded()) return sink.cut();
 				if (!(await mayGoOut(pump, event))) return sink.cut();
 				if (!(await events.markWritten(key, event.id, holder))) return sink.cut();
-				await sink.write(messageFrame(event.message, event.id));
+				await sink.write(messageFrame(shown(pump, event), event.id));
 				at = event.id;
 			}
 			if (stretch.events.length > 0) continue;
@@ -105,7 +107,7 @@ export async function pumpPrefix(
 		for (const event of stretch.events) {
 			if (sink.closed.aborted || !(await mayGoOut(pump, event))) return sink.cut();
 			if (!(await ground.events.markWritten(key, event.id))) return sink.cut();
-			await sink.write(messageFrame(event.message, event.id));
+			await sink.write(messageFrame(shown(pump, event), event.id));
 			const { response } = readEmitted(JSON.parse(event.message));
 			if (response !== undefined) answered.add(response);
 			at = event.id;
@@ -117,6 +119,12 @@ export async function pumpPrefix(
 		retryFrame(RETRY_MS) + errorFrame(JSON.stringify(decision)) + failedFrames(decision, failed),
 	);
 	sink.end();
+}
+
+// A list of tools was made for the token that asked for it, which may cover more than this one.
+function shown({ ground, found }: Pump, { message, label }: StoredEvent): string {
+	if (!ground.listCoveredTools || label.tool !== undefined || label.rpc !== undefined) return message;
+	return JSON.stringify(createShow(ground, found)(JSON.parse(message)));
 }
 
 async function mayGoOut({ ground, key, deliver }: Pump, event: Parameters<Deliver>[0]): Promise<boolean> {

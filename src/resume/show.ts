@@ -6,14 +6,16 @@ import type { Found, Ground } from "./ground.ts";
 export type Show = <T>(message: T) => T;
 
 /**
- * Leaves the tools that the token may not call, by the `call` policy, out of the responses to `lists`: requests of
- * tools/list, each of one page.
+ * Leaves the tools that the token may not call, by the `call` policy, out of the responses to tools/list, each of one page.
+ *
+ * @param lists the requests of tools/list; `undefined`: whatever looks like a response to one
  */
-export function createShow({ guard }: Ground, { facts }: Found, lists: ReadonlySet<RequestId>): Show {
+export function createShow({ guard }: Ground, { facts }: Found, lists?: ReadonlySet<RequestId>): Show {
+	const request = { ...facts.request, method: "POST" } as const;
 	const mayCall = ({ name }: { name: string }) =>
-		guard.probe.call({ ...facts, tool: name }).outcome === "proceed";
+		guard.probe.call({ ...facts, request, tool: name }).outcome === "proceed";
 	return (message) => {
-		if (!isToolList(message) || !lists.has(message.id)) return message;
+		if (!isToolList(message) || lists?.has(message.id) === false) return message;
 		const { result } = message;
 		return { ...message, result: { ...result, tools: result.tools.filter(mayCall) } };
 	};

@@ -43,6 +43,8 @@ function readRequest(method: string, request_id: RequestId, { name }: Fields): C
 }
 
 function readNotification(method: string, { requestId, progressToken }: Fields): ClientMessage | undefined {
+	// A request without an id: some servers would do what it asks for, and tell nobody.
+	if (!method.startsWith("notifications/")) return undefined;
 	if (method === "notifications/cancelled" && requestId !== undefined) {
 		return isRequestId(requestId) ? { kind: "cancel", request_id: requestId } : undefined;
 	}

@@ -10,7 +10,6 @@ export interface OriginOptions {
 }
 
 const METHODS = ["GET", "POST", "DELETE"];
-const ALLOWED = METHODS.join(", ");
 
 /** Whether an MCP endpoint has this method. */
 export function isMcpMethod(method: string): method is "GET" | "POST" | "DELETE" {
@@ -40,13 +39,18 @@ export function checkOrigin(
 	};
 }
 
-/** The answer to a method that an MCP endpoint does not have, HEAD among them: it must not open a stream. */
-export function methodAnswer(method: string, headers: RequestHeaders): WholeAnswer {
+/**
+ * The answer to a method that an endpoint does not have, HEAD among them: it must not open a stream.
+ *
+ * @param methods that it has; default: those of an MCP endpoint
+ */
+export function methodAnswer(method: string, headers: RequestHeaders, methods = METHODS): WholeAnswer {
+	const allowed = methods.join(", ");
 	if (method === "OPTIONS" && headers.origin !== undefined) {
 		return {
 			status: 204,
 			headers: {
-				"access-control-allow-methods": ALLOWED,
+				"access-control-allow-methods": allowed,
 				"access-control-allow-headers":
 					"Authorization, DPoP, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID",
 				"access-control-max-age": "600",
@@ -54,5 +58,5 @@ export function methodAnswer(method: string, headers: RequestHeaders): WholeAnsw
 			body: "",
 		};
 	}
-	return errorAnswer(405, { code: ERROR, message: "Method not allowed." }, { allow: ALLOWED });
+	return errorAnswer(405, { code: ERROR, message: "Method not allowed." }, { allow: allowed });
 }

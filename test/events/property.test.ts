@@ -42,6 +42,8 @@ async function createPlay(log: MemoryEventLog) {
 	const appended: Appended[] = [];
 	const open = new Map<string, { session: string; stream: string; id: number }>();
 	const opened = new Set<string>();
+	/** The responses of calls, by session and request id. */
+	const responses = new Map<string, Appended>();
 	for (const session of SESSIONS) await log.open(session, principalOf(session));
 
 	const on = (session: string, stream: string) =>
@@ -71,14 +73,19 @@ async function createPlay(log: MemoryEventLog) {
 						? PRIMING
 						: progress("x".repeat(pick));
 				const id = await log.append(to.session, to.stream, event);
-				if (answered) open.delete(key);
 				const { message } = event;
-				appended.push({ ...to, id, message, written: false, acknowledged: false });
+				const added = { ...to, id, message, written: false, acknowledged: false };
+				appended.push(added);
+				if (answered) {
+					open.delete(key);
+					responses.set(key, added);
+				}
 			} else if (does === "open") {
 				const id = pick % 10;
+				const waits = await unwritten(log, appended);
 				const done = await log.openStream(session, stream, [call(id)]);
 				const key = `${session} ${id}`;
-				expect(done).toBe(open.has(key) ? "in_use" : "opened");
+				expect(done).toBe(open.has(key) || waits.has(responses.get(key)?.id ?? "") ? "in_use" : "opened");
 				if (done === "opened") {
 					open.set(key, { session, stream, id });
 					opened.add(`${session} ${stream}`);
@@ -98,6 +105,12 @@ async function createPlay(log: MemoryEventLog) {
 			}
 		},
 	};
+}
+
+/** Those that the log still has, and has sent to nobody. */
+async function unwritten(log: MemoryEventLog, appended: readonly Appended[]): Promise<Set<string>> {
+	const still = await left(log);
+	return new Set(appended.filter(({ id, written }) => !written && still.has(id)).map(({ id }) => id));
 }
 
 /** The events that the log still has. */

@@ -364,9 +364,26 @@ export function eventLogSuite(
 		expect(await log.openStream(A, "s", [call(1), call("1", FETCH)])).toBe("opened");
 		expect(await log.openCall(A, 1)).toEqual({ ...call(1), stream: "s" });
 		expect(await log.openCall(A, "1")).toEqual({ ...call("1", FETCH), stream: "s" });
-		await log.append(A, "s", result("1"));
+		await log.markWritten(A, await log.append(A, "s", result("1")));
 		expect(await log.openCall(A, "1")).toBeUndefined();
 		expect(await log.openCall(A, 1)).toBeDefined();
+	});
+
+	test("the id of a call whose response waits is in use until it has been sent, or is gone", async () => {
+		const { log } = await create({ eventsPerPrincipal: 4 });
+		await log.openStream(A, "s", [call(1, FETCH)]);
+		const waiting = await log.append(A, "s", result(1));
+		expect(await log.openCall(A, 1)).toEqual({ ...call(1, FETCH), stream: "s" });
+		expect(await log.openStream(A, "t", [call(1)])).toBe("in_use");
+		await log.closeCall(A, 1);
+		expect(await log.openCall(A, 1)).toBeDefined();
+		await log.markWritten(A, waiting);
+		expect(await log.openStream(A, "t", [call(1)])).toBe("opened");
+
+		await log.append(A, "t", result(1));
+		expect(await log.openStream(A, "u", [call(1)])).toBe("in_use");
+		await fill(log, A, "other", 6);
+		expect(await log.openStream(A, "u", [call(1)])).toBe("opened");
 	});
 
 	test("a call whose id is open in the session is not opened, nor anything with it", async () => {
@@ -378,7 +395,7 @@ export function eventLogSuite(
 		expect(await log.openCall(A, 2)).toBeUndefined();
 		expect(await log.openCall(A, 3)).toBeUndefined();
 		expect(await log.openStream(B, "t", [call(1)])).toBe("opened");
-		await log.append(A, "s", result(1));
+		await log.markWritten(A, await log.append(A, "s", result(1)));
 		expect(await log.openStream(A, "t", [call(2), call(1)])).toBe("opened");
 	});
 

@@ -230,7 +230,7 @@ test("a hundred connections that are half open, or send byte by byte, keep nobod
 	const reply = await ask(host, {
 		token: owner,
 		session: known.session,
-		body: toolCall(1, "search", { query: "q", pages: 1 }),
+		body: toolCall(2, "search", { query: "q", pages: 1 }),
 	});
 	await reply.ended();
 	expect(reply.text).toContain("1 pages about q");

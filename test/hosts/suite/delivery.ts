@@ -226,6 +226,34 @@ export function deliveryTests(start: StartHost): void {
 		expect(told(posted)).toEqual(["#1 cursor", `#2 8 = ${owl}`]);
 	});
 
+	test("a call without an id is no notification", async () => {
+		const host = await run(start);
+		const wide = await token();
+		const client = await host.open(wide);
+		const { id: _, ...withoutId } = call(7, "fetch", { id: "owl" }) as { id: number };
+		expect((await client.post(wide, withoutId)).status).toBe(400);
+	});
+
+	test("the id of a call whose result waits is in use for everyone, until the result is out", async () => {
+		const host = await run(start);
+		const [wide, narrow] = [await token(), await token({ aud: SEARCH })];
+		const client = await host.open(wide);
+		const posted = await client.post(wide, call(7, "fetch", { id: "owl", gate: "turn" }));
+		await posted.count(1);
+		await host.drop(client, posted);
+		host.gates.open(client.session, "turn");
+		await host.log.appended("the text of document owl");
+
+		const again = call(7, "search", { query: "owls", pages: 0 });
+		for (const bearer of [narrow, wide]) {
+			const refused = await client.post(bearer, again);
+			expect(refused.status).toBe(400);
+			expect(await refused.text()).toContain("request_id_in_use");
+		}
+		expect(await (await client.get(wide, posted.cursor)).text()).toContain("the text of document owl");
+		expect(await (await client.post(narrow, again)).text()).toContain("0 pages about owls");
+	});
+
 	test("a narrow token does not answer what a call that it does not cover has asked", async () => {
 		const host = await run(start);
 		const wide = await token();

@@ -57,6 +57,28 @@ export function streamTests(start: StartHost): void {
 		expect(await Promise.all(streams.map(({ closed }) => closed))).toEqual(["cut", "cut", "cut"]);
 	});
 
+	test("a mistake in data cuts a stream and ends no session: mended, it goes on", async () => {
+		const dataFile = join(temporaryFolder(), "data.json");
+		const host = await run(start, { dataFile });
+		const wide = await token();
+		const client = await host.open(wide);
+		const posted = await client.post(wide, owl);
+		await posted.count(1);
+
+		writeFileSync(
+			dataFile,
+			JSON.stringify({ ...data, resources: ["https://elsewhere.example"], coverage: {} }),
+		);
+		expect(await posted.closed).toBe("cut");
+		writeFileSync(dataFile, JSON.stringify(data));
+		await expect.poll(async () => (await client.post(wide, { ...owl, id: 8 })).status).toBe(200);
+
+		host.gates.open(client.session, "turn");
+		const resumed = await client.get(wide, posted.cursor);
+		expect(await resumed.closed).toBe("ended");
+		expect(told(resumed)).toEqual(["#1 cursor", "#2 7 = the text of document owl"]);
+	});
+
 	describe("a slow reader", () => {
 		const [count, size] = [120, 64 * 1024];
 
