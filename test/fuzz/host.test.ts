@@ -237,13 +237,20 @@ test("a hundred connections that are half open, or send byte by byte, keep nobod
 	expect(performance.now() - began).toBeLessThan(5_000);
 });
 
-test("two thousand resumes of one session at once: one has everything, nobody more than once, none fails", async () => {
+test("two thousand resumes of one session at once: one has everything, nobody more than once, none is an error", async () => {
 	const { host, owner, known } = await startAttacked();
-	const replies = await Promise.all(
+	const asked = await Promise.all(
 		Array.from({ length: 2_000 }, () =>
-			ask(host, { method: "GET", token: owner, session: known.session, cursor: known.cursor }),
+			ask(host, { method: "GET", token: owner, session: known.session, cursor: known.cursor }).catch(
+				(error) => {
+					// Taken over before its head was read.
+					expect(error.cause?.code).toBe("ECONNRESET");
+					return undefined;
+				},
+			),
 		),
 	);
+	const replies = asked.filter((reply) => reply !== undefined);
 	await Promise.all(replies.map((reply) => reply.ended()));
 	expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
 	expect(replies.some(({ text, end }) => text.includes(SECRET) && end === "clean")).toBe(true);

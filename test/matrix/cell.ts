@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-	createMemoryEventLog,
-	type EventLogLimits,
-	type MemoryEventLog,
-	type PolicyData,
-} from "mcp-resume-guard";
+import type { EventLogLimits, MemoryEventLog, PolicyData } from "mcp-resume-guard";
 import { expect, vi } from "vitest";
 import { createRecorder, type Exchange, framesOf, type Recorder } from "../../examples/demo/recorder.ts";
 import { sessionKey } from "../../src/sessions/key.ts";
+import { createAnsweredLog } from "./answered.ts";
 import type { RunningCall } from "./calls.ts";
 import { connectClient, type Ending, type TestClient } from "./clients.ts";
 import { type Host, startHost } from "./host.ts";
@@ -86,7 +82,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 		expired: await mint("wide", { expiresIn: -1 }),
 		stranger: await mint("wide", { sub: "bob" }),
 	};
-	const events = createMemoryEventLog(options.limits);
+	const events = createAnsweredLog(options.limits);
 	const host: Host = await startHost({
 		server: options.server,
 		// One of each, behind both servers.
@@ -183,7 +179,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 		},
 		transcript: () => recorder.exchanges.slice(since).filter(isOnStream).map(line),
 		id: (n) => `${stream}${n}`,
-		isOpen: async ({ id }) => (await events.openCall(sessionKey(client.session), id)) !== undefined,
+		isOpen: ({ id }) => events.isOpen(sessionKey(client.session), id),
 		given: () => client.messages.map(words),
 		async expectHang(ending) {
 			const gaveUp = expect.stringContaining("Maximum reconnection attempts");

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createMemoryEventLog, type MemoryEventLog } from "mcp-resume-guard";
+import type { MemoryEventLog } from "mcp-resume-guard";
 import {
 	createRecoveringClient,
 	type Fetch,
@@ -13,6 +13,7 @@ import { createRecorder, type Exchange, framesOf, type Recorder } from "../../ex
 import { parseEventId } from "../../src/events/id.ts";
 import { sessionKey } from "../../src/sessions/key.ts";
 import { steps } from "../client/support.ts";
+import { createAnsweredLog } from "./answered.ts";
 import type { RunningCall } from "./calls.ts";
 import type { CellOptions, TokenName } from "./cell.ts";
 import { connectClient, type TestClient } from "./clients.ts";
@@ -96,7 +97,7 @@ export async function openRecoveringCell(options: RecoveringCellOptions): Promis
 		expired: await mint("wide", { expiresIn: -1 }),
 		stranger: await mint("wide", { sub: "bob" }),
 	};
-	const events = createMemoryEventLog(options.limits);
+	const events = createAnsweredLog(options.limits);
 	const host = await startHost({
 		server: options.server,
 		// One of each, behind both servers.
@@ -283,7 +284,7 @@ export async function openRecoveringCell(options: RecoveringCellOptions): Promis
 		given: () => connected.flatMap(({ messages }) => messages.map(words)),
 		// The session's own stream, of which there may be something to hear too, is of no method.
 		steps: () => steps(heard.filter(({ type, method }) => type !== "refused" || method !== undefined)),
-		isOpen: async ({ id }) => (await events.openCall(sessionKey(session()), id)) !== undefined,
+		isOpen: ({ id }) => events.isOpen(sessionKey(session()), id),
 		async expectSettled() {
 			for (const { took, error } of await Promise.all(made)) {
 				expect(took).toBeLessThan(BOUND);
