@@ -2,14 +2,13 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { unpack } from "../../src/bundle/archive.ts";
 import { compose } from "../../src/bundle/compose.ts";
 import { createResumeGuard, type DecisionEvent } from "../../src/index.ts";
 import { noOpa, openWorkshop } from "../bundle/support.ts";
+import { bytesInUse } from "../collected.ts";
 import { callOf, MCP, shipped } from "./support.ts";
 
 // `RELOAD_SECONDS=60 npx vitest run test/reload/load.test.ts` for longer: so many seconds' reloads, one every 50 ms,
@@ -23,9 +22,6 @@ const REVISIONS = 48;
 
 const workshop = openWorkshop();
 afterAll(workshop.remove);
-
-setFlagsFromString("--expose-gc");
-const collect: () => void = runInNewContext("gc");
 
 test("reloads under load: each decision is by one revision, none fails, and memory stays", {
 	timeout: (SECONDS * 10 + 60) * 1000,
@@ -66,15 +62,7 @@ test("reloads under load: each decision is by one revision, none fails, and memo
 	guard.onRevision(() => reloads++);
 
 	/** What is alive after the same work, in bytes and in Wasm memories. */
-	const measure = async () => {
-		// What one collection frees, the next one may find to have held more: buffers, connections, modules.
-		for (let times = 0; times < 5; times += 1) {
-			collect();
-			await sleep(50);
-		}
-		const { heapUsed, external } = process.memoryUsage();
-		return { bytes: heapUsed + external, memories: memories.alive() };
-	};
+	const measure = async () => ({ bytes: await bytesInUse(), memories: memories.alive() });
 	let decisions = 0;
 	const decideUntil = async (count: number) => {
 		while (reloads < count) {
