@@ -95,8 +95,8 @@ export interface EventLog {
 	/**
 	 * Opens a stream with the calls it is for, or adds calls to it.
 	 * `in_use`: nothing was opened, since a call of one of these ids is open in the session, its response has not been
-	 * sent to anybody yet, or two have the same. Rejects with `session_ended`; a `TypeError` for a name that is not 1 to 512 characters of visible
-	 * ASCII. Other methods open a stream that is not there yet, without calls.
+	 * sent to anybody yet, or two have the same. Rejects with `session_ended`; a `TypeError` for a name that is not 1
+	 * to 512 characters of visible ASCII. Other methods open a stream that is not there yet, without calls.
 	 */
 	openStream(
 		session: SessionKey,

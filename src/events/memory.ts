@@ -126,13 +126,20 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 		return call && isTaken(call) ? call : undefined;
 	}
 
+	/** A request id may be used again once the response to its call has gone out. */
+	function freeId(session: Session, id: RequestId | undefined): void {
+		if (id === undefined) return;
+		const key = requestKey(id);
+		if (!takenBy(session, key)) session.calls.delete(key);
+	}
+
 	/** `on`: where its response is. */
 	function endCall(session: Session, id: RequestId, on?: { stream: Stream; n: number }): void {
 		const key = requestKey(id);
 		const call = session.calls.get(key);
 		if (call?.state !== "open") return;
 		room.endCall(call, on?.stream === call.stream ? on.n : "ended");
-		if (!isTaken(call)) session.calls.delete(key);
+		freeId(session, id);
 		tell(session, call.stream.name);
 	}
 
@@ -252,8 +259,13 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			const session = find(key);
 			const at = session && issued(session, id);
 			if (!at || (holder !== undefined && at.stream.holder !== holder)) return false;
-			room.markWritten(at.stream, at.n);
-			freeIds(at.stream);
+			const { stream, n } = at;
+			const before = stream.written;
+			room.markWritten(stream, n);
+			for (const event of pendingAfter(stream, before)) {
+				if (event.n > n) break;
+				freeId(session, event.header.request_id);
+			}
 			return true;
 		},
 
