@@ -40,7 +40,8 @@ const LOADS: readonly Load[] = [
 
 /**
  * Requests per second of the guarded Fastify host, over the same host that verifies tokens and stores events but has no
- * guard: tools/call on open sessions, in interleaved pairs.
+ * guard: tools/call on open sessions, in interleaved pairs. The host without the guard is on the MCP SDK's transport; the
+ * guarded one on the guard's own, and on the SDK's.
  */
 export async function compareHosts(): Promise<string> {
 	// As JavaScript, which is what a host runs: tsx names every closure when it is made.
@@ -54,17 +55,21 @@ export async function compareHosts(): Promise<string> {
 		format: "esm",
 	});
 	const guarded = await start([]);
+	const onSdk = await start(["--sdk-transport"]);
 	const unguarded = await start(["--no-guard"]);
 	try {
 		const reports: string[] = [];
-		for (const load of LOADS) reports.push(await compareUnder(load, guarded, unguarded));
+		for (const load of LOADS) {
+			reports.push(await compareUnder(load, "the guard's transport", guarded, unguarded));
+			reports.push(await compareUnder(load, "the SDK's transport", onSdk, unguarded));
+		}
 		return reports.join("\n\n");
 	} finally {
-		for (const { process } of [guarded, unguarded]) process.kill();
+		for (const { process } of [guarded, onSdk, unguarded]) process.kill();
 	}
 }
 
-async function compareUnder(load: Load, guarded: Host, unguarded: Host): Promise<string> {
+async function compareUnder(load: Load, transport: string, guarded: Host, unguarded: Host): Promise<string> {
 	for (const host of [guarded, unguarded]) await requestsPerSecond(host, load);
 	const pairs: Pair[] = [];
 	for (let pair = 0; pair < PAIRS; pair++) {
@@ -74,7 +79,7 @@ async function compareUnder(load: Load, guarded: Host, unguarded: Host): Promise
 		for (const host of order) rates.set(host, await requestsPerSecond(host, load));
 		pairs.push({ guarded: rates.get(guarded) ?? 0, unguarded: rates.get(unguarded) ?? 0 });
 	}
-	return report(load, pairs);
+	return report(load, transport, pairs);
 }
 
 async function start(flags: readonly string[]): Promise<Host> {
@@ -143,14 +148,14 @@ interface Pair {
 	readonly unguarded: number;
 }
 
-function report({ name }: Load, pairs: readonly Pair[]): string {
+function report({ name }: Load, transport: string, pairs: readonly Pair[]): string {
 	const ratios = sorted(pairs.map(({ guarded, unguarded }) => guarded / unguarded));
 	const [low, high] = medianInterval(ratios);
 	const ratio = median(ratios);
 	const rate = (name: "guarded" | "unguarded") => Math.round(median(sorted(pairs.map((pair) => pair[name]))));
 	const cost = median(sorted(pairs.map((pair) => 1e6 / pair.guarded - 1e6 / pair.unguarded)));
 	return [
-		`Fastify, tools/call of ${name}: ${rate("guarded")} requests/s guarded, ${rate("unguarded")} requests/s unguarded`,
+		`Fastify on ${transport}, tools/call of ${name}: ${rate("guarded")} requests/s guarded, ${rate("unguarded")} requests/s unguarded`,
 		`${Math.round(cost)} µs a request more`,
 		`ratio ${ratio.toFixed(3)} (median of ${pairs.length} interleaved pairs; 95 % interval ${low.toFixed(3)}–${high.toFixed(3)})`,
 		`target ≥ ${TARGET}: ${ratio >= TARGET ? "ok" : "NOT ok"}`,

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import type { McpServer } from "@modelcontextprotocol/server";
 import Fastify, { type FastifyInstance, type FastifyServerOptions, LogController } from "fastify";
 import { createMemoryEventLog, type EventLog, type PolicyData } from "mcp-resume-guard";
@@ -9,6 +8,7 @@ import { exampleData } from "./data.ts";
 import { addDevDoors } from "./dev.ts";
 import { createGates, type Gates } from "./gates.ts";
 import { freePort } from "./port.ts";
+import { addSdkRoute } from "./sdk-route.ts";
 import { createTools } from "./tools.ts";
 import { addUnguardedRoutes, type EmittedEvent } from "./unguarded.ts";
 
@@ -17,12 +17,14 @@ export interface ExampleOptions {
 	readonly port?: number;
 	/** Without the guard: what a host does that checks tokens, calls and events, each for itself. */
 	readonly guarded?: boolean;
+	/** On a transport of the MCP SDK, in place of the guard's own. */
+	readonly sdkTransport?: boolean;
 	/** Members of the policy data to set otherwise. */
 	readonly data?: Partial<PolicyData>;
 	/** A file of policy data that the host watches; where it is not there, it is made of `data`. */
 	readonly dataFile?: string;
 	/** Further options of the guard. */
-	readonly guard?: Omit<ResumeGuardFastifyOptions, "data" | "bundle" | "watch" | "tokens">;
+	readonly guard?: Omit<ResumeGuardFastifyOptions, "data" | "bundle" | "watch" | "tokens" | "connect">;
 	/** The MCP server of a session. Default: the one with the tools of the example. */
 	readonly createServer?: (gates: Gates) => McpServer;
 	/** Hears of each event that the host has stored for a client. */
@@ -55,7 +57,7 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 	const authorizationServer = await startAuthorizationServer({ resources: () => true });
 	const tokens = { issuer: authorizationServer.issuer, jwks: authorizationServer.jwks };
 	const gates = createGates();
-	const { onEvent } = options;
+	const { onEvent, sdkTransport = false } = options;
 	const createServer = () => (options.createServer ?? createTools)(gates);
 
 	// A client may hold a connection open that it has not used yet; closing would wait for it.
@@ -76,20 +78,9 @@ export async function startExample(options: ExampleOptions = {}): Promise<Exampl
 			events,
 			...(dataFile === undefined ? { data } : { data: dataFile, watch: true }),
 			tokens,
-			sse: { connect: (transport) => createServer().connect(transport) },
+			...(!sdkTransport && { connect: (transport) => createServer().connect(transport), sse: {} }),
 		});
-		app.post("/mcp", async (request, reply) => {
-			const { session, body } = request.mcp ?? {};
-			if (session === undefined) return reply.code(400).send();
-			let transport = session.transport;
-			if (transport === undefined) {
-				const created = session.attach(new NodeStreamableHTTPServerTransport(session.transportOptions));
-				await createServer().connect(created);
-				transport = created;
-			}
-			reply.hijack();
-			await transport.handleRequest(request.raw, reply.raw, body);
-		});
+		if (sdkTransport) addSdkRoute(app, createServer);
 	}
 
 	await app.listen({ host: "127.0.0.1", port });

@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
 import { startExample } from "./host.ts";
 
-// `npm run example -- [--no-guard] [--profile P] [--replay R] [--foreign-principal F] [--data FILE]`, on PORT (0 or
+// `npm run example -- [--no-guard] [--sdk-transport] [--profile P] [--replay R] [--foreign-principal F] [--data FILE]`, on PORT (0 or
 // unset: any). With --data the policy data is in FILE, which is made if it is not there: an edit takes effect at once.
 const { values } = parseArgs({
 	options: {
 		guard: { type: "boolean", default: true },
+		"sdk-transport": { type: "boolean", default: false },
 		profile: { type: "string" },
 		replay: { type: "string" },
 		"foreign-principal": { type: "string" },
@@ -17,6 +18,7 @@ const { values } = parseArgs({
 const example = await startExample({
 	port: Number(process.env.PORT ?? 0),
 	guarded: values.guard,
+	sdkTransport: values["sdk-transport"],
 	// What the guard refuses, a line each; standard output has the line below only.
 	logger: { level: "info", stream: process.stderr },
 	logRequests: false,

@@ -6,6 +6,9 @@ import { createHonoHost } from "./host.ts";
 
 // npx tsx examples/hono/main.ts
 await runRecipe(async ({ port, ...options }) => {
-	const { app } = await createHonoHost(options, () => createTools(createGates()));
+	const { app } = await createHonoHost({
+		...options,
+		connect: (transport) => createTools(createGates()).connect(transport),
+	});
 	serve({ fetch: app.fetch, hostname: "127.0.0.1", port });
 });

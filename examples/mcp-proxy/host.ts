@@ -1,5 +1,4 @@
 import type { Client } from "@modelcontextprotocol/client";
-import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import { Server } from "@modelcontextprotocol/server";
 import { proxyServer } from "mcp-proxy";
 import {
@@ -17,8 +16,6 @@ export async function createProxyHost(
 	options: NodeGuardOptions,
 	connectUpstream: () => Promise<Client>,
 ): Promise<{ listener: NodeListener; guard: NodeGuard }> {
-	const guard = await createNodeGuard(options);
-
 	async function createServer(): Promise<Server> {
 		const client = await connectUpstream();
 		const serverCapabilities = client.getServerCapabilities() ?? {};
@@ -29,16 +26,12 @@ export async function createProxyHost(
 		return server;
 	}
 
-	const listener = guard.listener(async (request, response, { session, body }) => {
-		if (session === undefined) return void response.writeHead(400).end();
-		let { transport } = session;
-		if (transport === undefined) {
-			const created = session.attach(new NodeStreamableHTTPServerTransport(session.transportOptions));
+	const guard = await createNodeGuard({
+		...options,
+		async connect(transport) {
 			const server = await createServer();
-			await server.connect(created);
-			transport = created;
-		}
-		await transport.handleRequest(request, response, body);
+			await server.connect(transport);
+		},
 	});
-	return { listener, guard };
+	return { listener: guard.listener(), guard };
 }

@@ -12,7 +12,7 @@ export interface Held {
 	readonly revision: string;
 }
 
-const [dataFile = ""] = process.argv.slice(2);
+const [dataFile = "", transport] = process.argv.slice(2);
 // Small, so that they are full long before the end.
 const events = createMemoryEventLog({
 	events: 5_000,
@@ -21,7 +21,7 @@ const events = createMemoryEventLog({
 	streams: 2_000,
 	age: 30,
 });
-const example = await startExample({ dataFile, guard: { events } });
+const example = await startExample({ dataFile, guard: { events }, sdkTransport: transport === "sdk" });
 const { mcp, origin } = example;
 process.send?.({ mcp, origin });
 

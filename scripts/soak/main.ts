@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { type Met, runClient, type Tokens } from "./client.ts";
 import type { Held } from "./host.ts";
 
-// `npm run soak -- [--minutes N] [--clients N] [--seed N]`: many clients of one host call, drop, resume with one token
+// `npm run soak -- [--minutes N] [--clients N] [--seed N] [--sdk-transport]`: many clients of one host call, drop, resume with one token
 // or another, and end sessions, while the policy data is edited under them. Nothing may be lost, refused without a
 // reason, or left over.
 
@@ -17,6 +17,7 @@ const { values } = parseArgs({
 		minutes: { type: "string", default: "60" },
 		clients: { type: "string", default: "12" },
 		seed: { type: "string", default: "1" },
+		"sdk-transport": { type: "boolean", default: false },
 	},
 });
 const SERVER = "https://mcp.example.com";
@@ -26,7 +27,10 @@ const HEAP_MAY_GROW = 8 * 1024 * 1024;
 
 const folder = await mkdtemp(join(tmpdir(), "soak-"));
 const dataFile = join(folder, "data.json");
-const host = fork("scripts/soak/host.ts", [dataFile], { execArgv: ["--expose-gc", "--import", "tsx"] });
+const transport = values["sdk-transport"] ? "sdk" : "own";
+const host = fork("scripts/soak/host.ts", [dataFile, transport], {
+	execArgv: ["--expose-gc", "--import", "tsx"],
+});
 try {
 	process.exitCode = (await soak()) ? 0 : 1;
 } finally {

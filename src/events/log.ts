@@ -136,8 +136,6 @@ export interface EventLog {
 	 * `limit`. After an id that was not issued on this stream: none, and `evicted`.
 	 */
 	read(session: SessionKey, stream: string, after: string | undefined, limit: number): Promise<Stretch>;
-	/** The id of the newest event that was written to the stream; `undefined`: none was. */
-	lastWritten(session: SessionKey, stream: string): Promise<string | undefined>;
 	/** The id up to which the client is known to have the stream; `undefined`: it has acknowledged nothing. */
 	lastAcknowledged(session: SessionKey, stream: string): Promise<string | undefined>;
 

@@ -323,11 +323,6 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			return { events, evicted, finished: !more && isFinished(stream) };
 		},
 
-		async lastWritten(key, name) {
-			const stream = find(key)?.streams.get(name);
-			return stream && stream.written > stream.base ? idOf(stream, stream.written) : undefined;
-		},
-
 		async lastAcknowledged(key, name) {
 			const stream = find(key)?.streams.get(name);
 			return stream && stream.acknowledged > stream.base ? idOf(stream, stream.acknowledged) : undefined;

@@ -3,12 +3,18 @@ import { ResumeGuardError } from "../errors.ts";
 import type { EventLog } from "../events/log.ts";
 import { createMemoryEventLog } from "../events/memory.ts";
 import { createResumeGuard, type PolicyFault, type ResumeGuard, type ResumeGuardOptions } from "../guard.ts";
-import { endCall } from "../resume/calls.ts";
+import { closeCalls } from "../resume/calls.ts";
 import { answerDelete } from "../resume/delete.ts";
 import { answerGet } from "../resume/get.ts";
 import { type DecisionRecord, endSession, type Ground, type Incoming } from "../resume/ground.ts";
-import { createLiveSessions, type LiveSession, type ServerResponse, serve } from "../resume/live.ts";
-import { answerPost } from "../resume/own.ts";
+import {
+	createLiveSessions,
+	type LiveSession,
+	type MessageExtra,
+	type ServerResponse,
+	serve,
+} from "../resume/live.ts";
+import { answerPost, whyNoStream } from "../resume/own.ts";
 import { type Admitted, admitPost } from "../resume/post.ts";
 import { openSse, postSse } from "../resume/sse.ts";
 import { createMemorySessionStore } from "../sessions/memory.ts";
@@ -26,7 +32,7 @@ import type { Answer, WholeAnswer } from "../wire/answer.ts";
 import { type ResourceMetadata, resourceMetadata, rootMetadataPath } from "../wire/metadata.ts";
 import { checkOrigin, type OriginOptions } from "../wire/origin.ts";
 import { errorAnswer, tokenAnswer } from "../wire/refusal.ts";
-import { createOwnTransport, type GuardTransport } from "./own-transport.ts";
+import { type Connect, connectOwn } from "./own-transport.ts";
 import { attributeSends, createEventStore, type SdkEventStore, type SdkTransport } from "./sdk.ts";
 
 /** What every host's guard takes. */
@@ -35,6 +41,11 @@ export interface EndpointOptions
 		OriginOptions {
 	/** How access tokens are verified: options of the built-in verifier, or a verifier of your own. */
 	readonly tokens: TokenVerifierOptions | TokenVerifier;
+	/**
+	 * Connects an MCP server to the transport of a new session: `(transport) => createServer().connect(transport)`. With it
+	 * the guard answers POSTs itself. Without it the host hands those that are let through to a transport of the MCP SDK.
+	 */
+	readonly connect?: Connect;
 	/** Issuers for the protected-resource metadata (RFC 9728). Default: the issuer of `tokens`. */
 	readonly authorizationServers?: readonly string[];
 	/** The session table. Default: in memory, with its default limits. */
@@ -46,9 +57,6 @@ export interface EndpointOptions
 	/** The host has no sessions, so there is nothing to resume: every POST is decided by itself. Default: false. */
 	readonly stateless?: boolean;
 }
-
-/** Connects an MCP server to a transport: `(transport) => createServer().connect(transport)`. */
-export type Connect = (transport: GuardTransport) => Promise<void> | void;
 
 /** What a host does with what it is told. */
 export interface EndpointLog {
@@ -113,12 +121,20 @@ export interface Endpoint<T extends SdkTransport> {
 	): Promise<{ token?: string; claims?: Claims } | { refused: WholeAnswer }>;
 	get(incoming: Incoming): Promise<Answer>;
 	delete(incoming: Incoming): Promise<WholeAnswer>;
-	/** Decides a POST, and answers it or lets it pass; `response` is what the MCP server will write to. */
-	post(incoming: Incoming, body: unknown, response: ServerResponse): Promise<{ answer: Answer } | Passed<T>>;
+	/**
+	 * Decides a POST, and answers it or lets it pass. `response` is what the MCP server will write to if it passes, `extra`
+	 * what it is told if it is connected.
+	 */
+	post(
+		incoming: Incoming,
+		body: unknown,
+		response: ServerResponse,
+		extra: MessageExtra,
+	): Promise<{ answer: Answer } | Passed<T>>;
 	/** Answers a GET of the SSE endpoint (MCP 2024-11-05); `messages` is the path of the message endpoint. */
-	openSse(incoming: Incoming, messages: string, connect: Connect): Promise<Answer>;
+	openSse(incoming: Incoming, messages: string): Promise<Answer>;
 	/** Answers a POST of the message endpoint. */
-	postSse(incoming: Incoming, body: unknown): Promise<WholeAnswer>;
+	postSse(incoming: Incoming, body: unknown, extra: MessageExtra): Promise<WholeAnswer>;
 	/** To be called when the response to a POST is complete or broken off; never rejects. */
 	settle(passed: Passed<T>, response: { status: number; complete: boolean }): Promise<void>;
 	/** Ends the sessions whose bindings match, as at logout or revocation; resolves with how many. */
@@ -135,7 +151,10 @@ export async function createEndpoint<T extends SdkTransport>(
 	options: EndpointOptions,
 	log: EndpointLog,
 ): Promise<Endpoint<T>> {
-	const { data, policy, bundle, watch, onDecision } = options;
+	const { data, policy, bundle, watch, onDecision, connect, stateless = false } = options;
+	if (connect !== undefined && stateless) {
+		throw new TypeError("`connect` is for sessions, which a `stateless` host does not have");
+	}
 	const guard = await createResumeGuard({
 		...(data !== undefined && { data }),
 		...(policy !== undefined && { policy }),
@@ -155,7 +174,7 @@ export async function createEndpoint<T extends SdkTransport>(
 		get resourceMetadata() {
 			return metadata()?.url;
 		},
-		stateless: options.stateless ?? false,
+		stateless,
 		listCoveredTools: options.listCoveredTools ?? false,
 		observe: log.decision,
 		report: log.error,
@@ -210,14 +229,16 @@ export async function createEndpoint<T extends SdkTransport>(
 		get: (incoming) => answerGet(ground, incoming),
 		delete: (incoming) => answerDelete(ground, incoming),
 
-		async post(incoming, body, response) {
+		async post(incoming, body, response, extra) {
+			const noStream = connect && whyNoStream(incoming, body);
+			if (noStream !== undefined) return { answer: noStream };
 			const admitted = await admitPost(ground, lives, incoming, body);
 			if ("answer" in admitted) return { answer: admitted.answer };
-			const { session: { own } = {} } = admitted;
-			if (admitted.session !== undefined && own !== undefined) {
-				return { answer: await answerPost(ground, incoming, admitted, admitted.session, own) };
-			}
 			const { session, post, found } = admitted;
+			if (session !== undefined && connect !== undefined) {
+				if (admitted.opens) await connectOwn(ground, session, connect);
+				return { answer: await answerPost(ground, incoming, admitted, session, session.own, extra) };
+			}
 			if (session !== undefined && post !== undefined) await serve(ground, found, session, post, response);
 			const request = {
 				claims: incoming.presented,
@@ -227,12 +248,12 @@ export async function createEndpoint<T extends SdkTransport>(
 			return { request, admitted };
 		},
 
-		async openSse(incoming, messages, connect) {
+		async openSse(incoming, messages) {
 			const opening = await openSse(ground, lives, incoming, messages);
-			if ("session" in opening) await connect(createOwnTransport(ground, opening.session));
+			if ("session" in opening && connect !== undefined) await connectOwn(ground, opening.session, connect);
 			return opening.answer;
 		},
-		postSse: (incoming, body) => postSse(ground, lives, incoming, body),
+		postSse: (incoming, body, extra) => postSse(ground, lives, incoming, body, extra),
 
 		async settle({ admitted: { session, post, opens } }, { status, complete }) {
 			if (session === undefined || post === undefined) return;
@@ -240,10 +261,7 @@ export async function createEndpoint<T extends SdkTransport>(
 				if (opens && status >= 400) return await endSession(ground, session.key);
 				// Complete without an event it was no stream: an error, or one JSON body. Its calls are answered.
 				if (!complete || post.hasEmitted) return;
-				for (const id of [...post.waiting]) {
-					await ground.events.closeCall(session.key, id);
-					endCall(session, id);
-				}
+				await closeCalls(ground, session, post);
 			} catch (error) {
 				log.error(error, "a store has failed");
 			}

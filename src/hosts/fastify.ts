@@ -11,26 +11,19 @@ import { rootMetadataPath } from "../wire/metadata.ts";
 import { isMcpMethod, methodAnswer } from "../wire/origin.ts";
 import { errorAnswer } from "../wire/refusal.ts";
 import { whyNoJson } from "./body.ts";
-import {
-	type Connect,
-	createEndpoint,
-	type EndpointOptions,
-	type GuardedRequest,
-	type Passed,
-} from "./endpoint.ts";
+import { createEndpoint, type EndpointOptions, type GuardedRequest, type Passed } from "./endpoint.ts";
 import { logTo } from "./log.ts";
+import { messageExtra } from "./message-extra.ts";
 import { assertFastifyOptions } from "./options.ts";
 import { authInfoOf, authorizationOf, certificateOf, headersOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
-import { type NodeTransport, runPost } from "./sdk.ts";
+import { type AuthInfo, type NodeTransport, runPost } from "./sdk.ts";
 
 export interface ResumeGuardFastifyOptions extends EndpointOptions {
 	/** The path of the MCP endpoint. Default: `/mcp`. */
 	readonly path?: string;
-	/** Serves HTTP+SSE (MCP 2024-11-05), too, on a transport of the guard's own. Default: not. */
+	/** Serves HTTP+SSE (MCP 2024-11-05), too; needs `connect`. Default: not. */
 	readonly sse?: {
-		/** Connects an MCP server to the transport of a new session: `(transport) => createServer().connect(transport)`. */
-		readonly connect: Connect;
 		/** Default: `/sse`. */
 		readonly path?: string;
 		/** Where clients post. Default: `/messages`. */
@@ -56,9 +49,9 @@ declare module "fastify" {
 }
 
 /**
- * Guards the MCP endpoint of a Fastify host. It verifies tokens, decides every POST, GET and DELETE, answers GET and
- * DELETE itself, refuses what is refused, and serves the protected-resource metadata. The host registers the POST
- * route and hands `request.mcp` to the MCP server.
+ * Guards the MCP endpoint of a Fastify host. It verifies tokens, decides every POST, GET and DELETE, answers them, refuses
+ * what is refused, and serves the protected-resource metadata. Without `connect` the host registers the POST route and
+ * hands `request.mcp` to a transport of the MCP SDK.
  *
  * @throws {TypeError} for wrong options
  * @throws {ResumeGuardError} `data_invalid`, `policy_invalid`, `file_unreadable`
@@ -72,7 +65,7 @@ export const resumeGuard = fp(
 		const messagesUrl = app.prefix + messagesPath;
 		const guarded = new Set(sse === undefined ? [url] : [url, app.prefix + ssePath, messagesUrl]);
 		const endpoint = await createEndpoint<NodeTransport>(options, logTo(app.log));
-		const presented = new WeakMap<FastifyRequest, Claims>();
+		const authenticatedAs = new WeakMap<FastifyRequest, { claims: Claims; auth: AuthInfo }>();
 		const streams = new Set<ServerResponse>();
 		const incomingOf = (request: FastifyRequest): Incoming => {
 			const headers = headersOf(request.headers);
@@ -82,9 +75,12 @@ export const resumeGuard = fp(
 				transport: "streamable-http",
 				headers,
 				sessionId: sessionId(headers),
-				presented: presented.get(request),
+				presented: authenticatedAs.get(request)?.claims,
 			};
 		};
+
+		const extraOf = (request: FastifyRequest) =>
+			messageExtra(authenticatedAs.get(request)?.auth, request.method, urlOf(request), request.headers);
 
 		app.decorateRequest("mcp", undefined);
 		app.decorate("resumeGuard", { guard: endpoint.guard, endSessions: endpoint.endSessions });
@@ -124,15 +120,16 @@ export const resumeGuard = fp(
 			const certificate = certificateOf(request.raw);
 			const authenticated = await endpoint.authenticate(authorizationOf(request.raw), {
 				method: request.method,
-				url: `${request.protocol}://${request.host}${request.originalUrl}`,
+				url: urlOf(request),
 				headers: request.headers,
 				...(certificate !== undefined && { certificate }),
 			});
 			if ("refused" in authenticated) return send(reply, authenticated.refused);
 			const { token, claims } = authenticated;
 			if (token !== undefined && claims !== undefined) {
-				presented.set(request, claims);
-				Object.assign(request.raw, { auth: authInfoOf(token, claims) });
+				const auth = authInfoOf(token, claims);
+				authenticatedAs.set(request, { claims, auth });
+				Object.assign(request.raw, { auth });
 			}
 			// Fastify parses text, too.
 			const unreadable = request.method === "POST" ? whyNoJson(request.headers["content-type"]) : undefined;
@@ -155,7 +152,8 @@ export const resumeGuard = fp(
 			reply: FastifyReply,
 		): Promise<Passed<NodeTransport> | undefined> {
 			const { raw } = reply;
-			const passed = await endpoint.post(incomingOf(request), request.body, postResponseOf(raw));
+			const incoming = incomingOf(request);
+			const passed = await endpoint.post(incoming, request.body, postResponseOf(raw), extraOf(request));
 			if ("answer" in passed) {
 				await respond(request, reply, passed.answer);
 				return undefined;
@@ -179,12 +177,17 @@ export const resumeGuard = fp(
 			respond(request, reply, await endpoint.get(incomingOf(request))),
 		);
 
+		if (options.connect !== undefined) {
+			app.post(path, async () => {
+				throw new Error("a POST passes, and there is no route for it");
+			});
+		}
 		app.delete(path, async (request, reply) => send(reply, await endpoint.delete(incomingOf(request))));
 
 		if (sse !== undefined) {
 			app.get(ssePath, { exposeHeadRoute: false }, async (request, reply) => {
 				const incoming = { ...incomingOf(request), transport: "sse" } as const;
-				await respond(request, reply, await endpoint.openSse(incoming, messagesUrl, sse.connect));
+				await respond(request, reply, await endpoint.openSse(incoming, messagesUrl));
 			});
 			app.post(messagesPath, async (request, reply) => {
 				const incoming = incomingOf(request);
@@ -192,7 +195,11 @@ export const resumeGuard = fp(
 				const answer =
 					named === "conflict"
 						? errorAnswer(400, { code: -32000, message: "Bad Request: two session ids" })
-						: await endpoint.postSse({ ...incoming, transport: "sse", sessionId: named.id }, request.body);
+						: await endpoint.postSse(
+								{ ...incoming, transport: "sse", sessionId: named.id },
+								request.body,
+								extraOf(request),
+							);
 				return send(reply, answer);
 			});
 			answerOthers(ssePath, ["GET"]);
@@ -226,6 +233,10 @@ const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", 
 // A query of these paths has a session id in it, or by a client's mistake a token.
 function withoutQuery({ method, url, host, ip }: FastifyRequest): object {
 	return { method, url: url.replace(/\?.*/, "?…"), host, remoteAddress: ip };
+}
+
+function urlOf({ protocol, host, originalUrl }: FastifyRequest): string {
+	return `${protocol}://${host}${originalUrl}`;
 }
 
 function send(reply: FastifyReply, { status, headers, body }: WholeAnswer): FastifyReply {

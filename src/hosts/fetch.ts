@@ -8,7 +8,7 @@ import { errorAnswer } from "../wire/refusal.ts";
 import { readJson } from "./body.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest } from "./endpoint.ts";
 import { consoleLogger, type Logger, logTo } from "./log.ts";
-import { assertHostOptions } from "./options.ts";
+import { assertHandler, assertHostOptions } from "./options.ts";
 import { authInfoOf } from "./request.ts";
 import { type AuthInfo, runPost, type WebTransport } from "./sdk.ts";
 import { createBody, guardedBody } from "./web-body.ts";
@@ -31,8 +31,13 @@ export type FetchHandler = (request: Request, mcp: FetchRequest) => Promise<Resp
 
 export interface FetchGuard {
 	readonly guard: ResumeGuard;
-	/** Guards the MCP endpoint, and serves the protected-resource metadata; `undefined`: another path. */
-	handle(request: Request, handler: FetchHandler): Promise<Response | undefined>;
+	/**
+	 * Guards the MCP endpoint, and serves the protected-resource metadata; `undefined`: another path.
+	 *
+	 * @param handler not with the option `connect`: then the guard answers POSTs itself
+	 * @throws {TypeError} without one of the two, or with both
+	 */
+	handle(request: Request, handler?: FetchHandler): Promise<Response | undefined>;
 	/** Ends the sessions whose bindings match, as at logout or revocation; resolves with how many. */
 	endSessions(match: SessionMatch): Promise<number>;
 	/** Closes streams and transports. */
@@ -70,7 +75,7 @@ export async function createFetchGuard(options: FetchGuardOptions): Promise<Fetc
 		return new Response(readable, { status: answer.status, headers });
 	}
 
-	async function handleMcp(request: Request, handler: FetchHandler): Promise<Response> {
+	async function handleMcp(request: Request, handler: FetchHandler | undefined): Promise<Response> {
 		const { method } = request;
 		const headers: RequestHeaders = Object.fromEntries(request.headers);
 		const origin = endpoint.checkOrigin(headers);
@@ -101,13 +106,13 @@ export async function createFetchGuard(options: FetchGuardOptions): Promise<Fetc
 			const { status, message } = read.unreadable;
 			return respond(errorAnswer(status, { code: -32700, message }), origin.headers);
 		}
+		const authInfo = token === undefined || claims === undefined ? undefined : authInfoOf(token, claims);
 		const { readable, response: post, pipe } = guardedBody();
-		const passed = await endpoint.post(incoming, read.body, post);
+		const requestInfo = { headers, url: new URL(request.url) };
+		const passed = await endpoint.post(incoming, read.body, post, { authInfo, requestInfo, request });
 		if ("answer" in passed) return respond(passed.answer, origin.headers);
-		const mcp: FetchRequest = {
-			...passed.request,
-			authInfo: token === undefined || claims === undefined ? undefined : authInfoOf(token, claims),
-		};
+		if (handler === undefined) throw new Error("a POST passes, and there is no handler");
+		const mcp: FetchRequest = { ...passed.request, authInfo };
 		const response = await runPost(passed.admitted.post, async () => handler(request, mcp)).catch(
 			async (error) => {
 				post.cut();
@@ -127,6 +132,7 @@ export async function createFetchGuard(options: FetchGuardOptions): Promise<Fetc
 		guard: endpoint.guard,
 		endSessions: endpoint.endSessions,
 		async handle(request, handler) {
+			assertHandler(handler, options.connect);
 			const { pathname } = new URL(request.url);
 			const metadata = request.method === "GET" ? endpoint.metadataAt(pathname) : undefined;
 			if (metadata !== undefined) return respond(metadata);

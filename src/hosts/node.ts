@@ -9,7 +9,8 @@ import { errorAnswer } from "../wire/refusal.ts";
 import { readJson } from "./body.ts";
 import { createEndpoint, type EndpointOptions, type GuardedRequest } from "./endpoint.ts";
 import { consoleLogger, type Logger, logTo } from "./log.ts";
-import { assertHostOptions } from "./options.ts";
+import { messageExtra } from "./message-extra.ts";
+import { assertHandler, assertHostOptions } from "./options.ts";
 import { authInfoOf, authorizationOf, headersOf, tokenRequestOf } from "./request.ts";
 import { postResponseOf, writeAnswer } from "./response.ts";
 import { type NodeTransport, runPost } from "./sdk.ts";
@@ -37,8 +38,13 @@ export type NodeListener = (
 
 export interface NodeGuard {
 	readonly guard: ResumeGuard;
-	/** Guards the MCP endpoint, and serves the protected-resource metadata. */
-	listener(handler: NodeHandler): NodeListener;
+	/**
+	 * Guards the MCP endpoint, and serves the protected-resource metadata.
+	 *
+	 * @param handler not with the option `connect`: then the guard answers POSTs itself
+	 * @throws {TypeError} without one of the two, or with both
+	 */
+	listener(handler?: NodeHandler): NodeListener;
 	/** Ends the sessions whose bindings match, as at logout or revocation; resolves with how many. */
 	endSessions(match: SessionMatch): Promise<number>;
 	/** Closes streams and transports, so that the server can close. */
@@ -70,7 +76,7 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 	async function handle(
 		request: Parameters<NodeListener>[0],
 		response: ServerResponse,
-		handler: NodeHandler,
+		handler: NodeHandler | undefined,
 	): Promise<void> {
 		const { method = "" } = request;
 		const headers = headersOf(request.headers);
@@ -79,11 +85,12 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 		for (const [name, value] of Object.entries(origin.headers)) response.setHeader(name, value);
 		if (!isMcpMethod(method)) return answer(response, methodAnswer(method, headers));
 
-		const authenticated = await endpoint.authenticate(authorizationOf(request), tokenRequestOf(request));
+		const asked = tokenRequestOf(request);
+		const authenticated = await endpoint.authenticate(authorizationOf(request), asked);
 		if ("refused" in authenticated) return answer(response, authenticated.refused);
 		const { token, claims } = authenticated;
-		if (token !== undefined && claims !== undefined)
-			Object.assign(request, { auth: authInfoOf(token, claims) });
+		const auth = token === undefined || claims === undefined ? undefined : authInfoOf(token, claims);
+		if (auth !== undefined) Object.assign(request, { auth });
 		const incoming: Incoming = {
 			method,
 			transport: "streamable-http",
@@ -102,8 +109,10 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 			const { status, message } = read.unreadable;
 			return answer(response, errorAnswer(status, { code: -32700, message }));
 		}
-		const passed = await endpoint.post(incoming, read.body, postResponseOf(response));
+		const extra = messageExtra(auth, method, asked.url, request.headers);
+		const passed = await endpoint.post(incoming, read.body, postResponseOf(response), extra);
 		if ("answer" in passed) return answer(response, passed.answer);
+		if (handler === undefined) throw new Error("a POST passes, and there is no handler");
 		response.once("close", () => {
 			void endpoint.settle(passed, { status: response.statusCode, complete: response.writableFinished });
 		});
@@ -113,21 +122,24 @@ export async function createNodeGuard(options: NodeGuardOptions): Promise<NodeGu
 	return {
 		guard: endpoint.guard,
 		endSessions: endpoint.endSessions,
-		listener: (handler) => async (request, response, next) => {
-			const { pathname } = new URL(request.originalUrl ?? request.url ?? "/", "http://host");
-			try {
-				const metadata = request.method === "GET" ? endpoint.metadataAt(pathname) : undefined;
-				if (metadata !== undefined) return await answer(response, metadata);
-				if (pathname === path) return await handle(request, response, handler);
-			} catch (error) {
-				if (next !== undefined) return next(error);
-				log.error(error, "request failed");
-				if (response.headersSent) response.destroy();
-				else await answer(response, errorAnswer(500, { code: -32603, message: "Internal server error" }));
-				return;
-			}
-			if (next !== undefined) next();
-			else await answer(response, { status: 404, headers: {}, body: "" });
+		listener(handler) {
+			assertHandler(handler, options.connect);
+			return async (request, response, next) => {
+				const { pathname } = new URL(request.originalUrl ?? request.url ?? "/", "http://host");
+				try {
+					const metadata = request.method === "GET" ? endpoint.metadataAt(pathname) : undefined;
+					if (metadata !== undefined) return await answer(response, metadata);
+					if (pathname === path) return await handle(request, response, handler);
+				} catch (error) {
+					if (next !== undefined) return next(error);
+					log.error(error, "request failed");
+					if (response.headersSent) response.destroy();
+					else await answer(response, errorAnswer(500, { code: -32603, message: "Internal server error" }));
+					return;
+				}
+				if (next !== undefined) next();
+				else await answer(response, { status: 404, headers: {}, body: "" });
+			};
 		},
 		async close() {
 			isClosing = true;

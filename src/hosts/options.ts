@@ -27,11 +27,12 @@ const shared = {
 	sessions: withMethods("open", "find", "end", "endMatching", "onEnd", "repeated").optional(),
 	events: withMethods(
 		...["open", "drop", "quota", "openStream", "openCall", "closeCall", "reference", "forget", "append"],
-		...["markWritten", "acknowledge", "unacknowledged", "locate", "read", "lastWritten", "lastAcknowledged"],
+		...["markWritten", "acknowledge", "unacknowledged", "locate", "read", "lastAcknowledged"],
 		...["hold", "release", "holder", "watch"],
 	).optional(),
 	listCoveredTools: z.boolean().optional(),
 	stateless: z.boolean().optional(),
+	connect: listener.optional(),
 	path: path.optional(),
 };
 
@@ -39,7 +40,7 @@ const ofLogger = { logger: withMethods("debug", "info", "warn", "error").optiona
 
 const ofFastify = z.strictObject({
 	...shared,
-	sse: z.strictObject({ connect: listener, path: path.optional(), messages: path.optional() }).optional(),
+	sse: z.strictObject({ path: path.optional(), messages: path.optional() }).optional(),
 	// What Fastify itself takes of a plugin's options.
 	prefix: given,
 	logLevel: given,
@@ -50,9 +51,19 @@ const ofOthers = z.strictObject({ ...shared, ...ofLogger });
 /** @throws {TypeError} for wrong options of the Fastify plugin */
 export function assertFastifyOptions(options: unknown): void {
 	assertOptions(ofFastify, options);
+	const { sse, connect } = Object(options);
+	if (sse !== undefined && connect === undefined) throw new TypeError("`sse` needs `connect`");
 }
 
 /** @throws {TypeError} for wrong options of the guard of another host */
 export function assertHostOptions(options: unknown): void {
 	assertOptions(ofOthers, options);
+}
+
+/** @throws {TypeError} unless POSTs go either to an MCP server that the guard connects, or to a handler of the host's */
+export function assertHandler(handler: unknown, connect: unknown): void {
+	if (handler === undefined && connect === undefined)
+		throw new TypeError("give a handler, or the option `connect`");
+	if (handler !== undefined && connect !== undefined)
+		throw new TypeError("with `connect` the guard answers POSTs itself: there is nothing for a handler");
 }

@@ -2,9 +2,10 @@ import type { RequestId } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
 import { endSession, foundOf, type Ground } from "../resume/ground.ts";
 import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
-import { readEmitted, tellsOfCall } from "../wire/messages.ts";
+import { readEmitted } from "../wire/messages.ts";
+import { currentPost, runPost } from "./sdk.ts";
 
-/** A server transport of the guard's own, for `server.connect` of both MCP SDKs (HTTP+SSE, MCP 2024-11-05). */
+/** A server transport of the guard's own, for `server.connect` of both MCP SDKs. */
 export interface GuardTransport {
 	readonly sessionId: string;
 	onmessage?: ((message: object, extra?: object) => void) | undefined;
@@ -15,11 +16,28 @@ export interface GuardTransport {
 	close(): Promise<void>;
 }
 
+/** Connects an MCP server to a transport: `(transport) => createServer().connect(transport)`. */
+export type Connect = (transport: GuardTransport) => Promise<void> | void;
+
 /**
- * A transport that only appends: what the server sends goes to the event log, and from there to whoever holds the
- * stream. No connection is its own, so none that drops ends a call.
+ * Connects an MCP server to a session that has just been opened, on a transport that only appends: what the server sends
+ * goes to the event log, and from there to whoever holds the stream. No connection is its own, so none that drops ends a
+ * call. If it cannot be connected the session ends.
+ *
+ * @throws {TypeError} if `connect` has connected nothing; or what it throws
  */
-export function createOwnTransport(ground: Ground, session: LiveSession): GuardTransport {
+export async function connectOwn(ground: Ground, session: LiveSession, connect: Connect): Promise<void> {
+	const transport = createOwnTransport(ground, session);
+	try {
+		await connect(transport);
+		if (transport.onmessage === undefined) throw new TypeError("`connect` has connected no MCP server");
+	} catch (error) {
+		await endSession(ground, session.key);
+		throw error;
+	}
+}
+
+function createOwnTransport(ground: Ground, session: LiveSession): GuardTransport {
 	const rest: LivePost = nobodys(ground, session);
 	let isClosed = false;
 
@@ -28,9 +46,15 @@ export function createOwnTransport(ground: Ground, session: LiveSession): GuardT
 		async start() {},
 		async send(message, options) {
 			const call = readEmitted(message).response ?? options?.relatedRequestId;
-			const ofSession = call === undefined && !tellsOfCall(message);
-			const post = ofSession ? undefined : (call !== undefined && postOf(session, call)) || rest;
-			await emit(ground, session, { message: post?.show(message) ?? message, post, call });
+			const post = call === undefined ? undefined : (postOf(session, call) ?? rest);
+			const shown = post?.show(message) ?? message;
+			await emit(ground, session, {
+				message: shown,
+				post,
+				// Nobody waits for a call that has ended, and another may have its id by now.
+				call: post === rest ? undefined : call,
+				context: currentPost(),
+			});
 		},
 		async close() {
 			if (isClosed) return;
@@ -40,8 +64,9 @@ export function createOwnTransport(ground: Ground, session: LiveSession): GuardT
 		},
 	};
 	session.own = {
-		receive(message) {
-			if (typeof message === "object" && message !== null) transport.onmessage?.(message);
+		receive(message, post, extra) {
+			if (typeof message !== "object" || message === null) return;
+			runPost(post, () => transport.onmessage?.(message, extra));
 		},
 	};
 	session.close = () => transport.close();

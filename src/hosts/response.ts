@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { ServerResponse as PostResponse } from "../resume/live.ts";
 import type { Answer, Sink, WholeAnswer } from "../wire/answer.ts";
@@ -7,10 +6,12 @@ import type { Answer, Sink, WholeAnswer } from "../wire/answer.ts";
 export async function writeAnswer(response: ServerResponse, answer: Answer): Promise<void> {
 	if (!("stream" in answer)) return writeWhole(response, answer);
 	response.writeHead(answer.status, answer.headers);
-	response.flushHeaders();
 	const sink = sinkOf(response);
 	try {
-		await answer.stream(sink);
+		const streaming = answer.stream(sink);
+		// The head goes with the first bytes, if there are any by now: one packet, and one call of the system, less.
+		setImmediate(() => isOpen(response) && response.flushHeaders());
+		await streaming;
 	} catch (error) {
 		// What fails in the middle must not look like an end.
 		sink.cut();
@@ -24,27 +25,41 @@ function writeWhole(response: ServerResponse, { status, headers, body }: WholeAn
 }
 
 function sinkOf(response: ServerResponse): Sink {
-	const closed = new AbortController();
-	if (response.closed || response.destroyed) closed.abort();
-	response.once("close", () => closed.abort());
+	let isCut = false;
+	const mayWrite = () => !isCut && isOpen(response);
 	// A client that leaves while bytes are under way is no fault.
-	response.on("error", () => closed.abort());
+	response.on("error", () => response.destroy());
 	return {
 		async write(text) {
-			if (closed.signal.aborted || response.writableEnded) return;
-			if (response.write(text)) return;
-			await once(response, "drain", { signal: closed.signal }).catch(() => undefined);
+			if (!mayWrite() || response.write(text)) return;
+			await new Promise<void>((resolve) => {
+				const done = () => {
+					response.off("drain", done).off("close", done);
+					resolve();
+				};
+				response.on("drain", done).on("close", done);
+			});
 		},
 		end: () => void response.end(),
-		cut: () => void response.destroy(),
-		closed: closed.signal,
+		cut() {
+			if (response.writableEnded) return;
+			isCut = true;
+			// What has been written goes out first: the client's cursor may be in it.
+			setImmediate(() => response.destroy());
+		},
+		isOpen: mayWrite,
+		onClose: (listener) => void (response.closed ? listener() : response.once("close", listener)),
 	};
+}
+
+function isOpen({ closed, destroyed, writableEnded }: ServerResponse): boolean {
+	return !closed && !destroyed && !writableEnded;
 }
 
 /** The response to a POST, which the MCP server writes. */
 export function postResponseOf(response: ServerResponse): PostResponse {
 	return {
-		isOpen: () => !response.closed && !response.destroyed && !response.writableEnded,
+		isOpen: () => isOpen(response),
 		cut: () => void response.destroy(),
 		finish(text) {
 			if (response.headersSent) response.end(text);

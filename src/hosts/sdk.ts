@@ -62,6 +62,11 @@ export function runPost<T>(post: LivePost | undefined, handle: () => T): T {
 	return running.run({ post }, handle);
 }
 
+/** The POST in whose asynchronous context this is run. */
+export function currentPost(): LivePost | undefined {
+	return running.getStore()?.post;
+}
+
 /**
  * Makes each message that the transport sends carry the call that it is for, also where the asynchronous context has
  * been lost or is another call's (a batching loader, an emitter), and show no more than it may.

@@ -1,29 +1,47 @@
+import { createListeners } from "../listeners.ts";
 import type { ServerResponse as PostResponse } from "../resume/live.ts";
 import type { Sink } from "../wire/answer.ts";
 
 const encoder = new TextEncoder();
+/** How long what has been written may be under way in the server, which gathers it, in milliseconds. */
+const LINGER_MS = 20;
 
 /** The body of a Response that is written as a stream. What is cut ends in an error, which servers turn into a broken connection. */
 export function createBody(): { readable: ReadableStream<Uint8Array>; sink: Sink; writeBytes: WriteBytes } {
 	const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
 	const writer = writable.getWriter();
-	const closed = new AbortController();
-	const close = () => closed.abort();
+	const closing = createListeners<[]>();
+	let isClosed = false;
+	let isEnded = false;
+	const close = () => {
+		if (isClosed) return;
+		isClosed = true;
+		closing.tell();
+	};
 	writer.closed.then(close, close);
 
 	const writeBytes: WriteBytes = async (bytes) => {
-		if (closed.signal.aborted) return;
+		if (isClosed) return;
 		await writer.ready.catch(close);
-		if (!closed.signal.aborted) writer.write(bytes).catch(close);
+		if (!isClosed) writer.write(bytes).catch(close);
 	};
 	const sink: Sink = {
 		write: (text) => writeBytes(encoder.encode(text)),
-		end: () => void writer.close().catch(close),
-		cut() {
-			close();
-			void writer.abort(cutError()).catch(close);
+		end() {
+			isEnded = true;
+			writer.close().catch(close);
 		},
-		closed: closed.signal,
+		cut() {
+			if (isEnded) return;
+			close();
+			// What has been written goes out first: the client's cursor may be in it.
+			setTimeout(() => void writer.abort(cutError()).catch(close), LINGER_MS).unref();
+		},
+		isOpen: () => !isClosed && !isEnded,
+		onClose(listener) {
+			if (isClosed) listener();
+			else closing.add(listener);
+		},
 	};
 	return { readable, sink, writeBytes };
 }
@@ -43,41 +61,31 @@ export function guardedBody(): {
 	pipe: (body: ReadableStream<Uint8Array> | null) => Promise<boolean>;
 } {
 	const { readable, sink, writeBytes } = createBody();
-	let ended = false;
-	const end = () => {
-		ended = true;
-		sink.end();
-	};
-	const isOpen = () => !ended && !sink.closed.aborted;
-
 	return {
 		readable,
 		response: {
-			isOpen,
+			isOpen: sink.isOpen,
 			cut: sink.cut,
 			finish(text) {
-				void sink.write(text).then(end);
+				void sink.write(text).then(sink.end);
 			},
-			onClose(listener) {
-				if (sink.closed.aborted) listener();
-				else sink.closed.addEventListener("abort", listener, { once: true });
-			},
+			onClose: sink.onClose,
 		},
 		async pipe(body) {
 			if (body === null) {
-				end();
+				sink.end();
 				return true;
 			}
 			const reader = body.getReader();
-			sink.closed.addEventListener("abort", () => void reader.cancel().catch(() => undefined));
+			sink.onClose(() => void reader.cancel().catch(() => undefined));
 			try {
 				for (;;) {
 					const { done, value } = await reader.read();
-					if (!isOpen()) return false;
+					if (!sink.isOpen()) return false;
 					if (done) break;
 					await writeBytes(value);
 				}
-				end();
+				sink.end();
 				return true;
 			} catch {
 				sink.cut();

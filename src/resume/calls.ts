@@ -1,5 +1,6 @@
 import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
+import type { Ground } from "./ground.ts";
 import { type LivePost, type LiveSession, withNeeds } from "./live.ts";
 
 /** Request ids that a session remembers the needs of. */
@@ -12,6 +13,18 @@ export function endCall(session: LiveSession, id: RequestId): void {
 		if (!post.waiting.delete(id)) continue;
 		if (post.waiting.size === 0) retire(session, post);
 		return;
+	}
+}
+
+/** The calls of a POST get no response: they are not running. */
+export async function closeCalls(
+	{ events }: Pick<Ground, "events">,
+	session: LiveSession,
+	post: LivePost,
+): Promise<void> {
+	for (const id of [...post.waiting]) {
+		await events.closeCall(session.key, id);
+		endCall(session, id);
 	}
 }
 

@@ -54,7 +54,8 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 	const call = answered ?? emitted.call ?? onlyCall(post);
 	const stream = post?.stream ?? session.getStream;
 	const isCertain = answered !== undefined || (post !== undefined && emitted.context === post);
-	const label = post === undefined ? sessionLabel(ground, emitted) : labelOf(session, post, call, isCertain);
+	const label =
+		post === undefined ? sessionLabel(ground, session, emitted) : labelOf(session, post, call, isCertain);
 	const event = {
 		message: JSON.stringify(message),
 		label,
@@ -123,11 +124,12 @@ function labelOf(
 
 /**
  * On the session's own stream: what session-level messages need. What tells of a call (a question to the client, whose
- * answer goes into the call; a log line) also needs what the POST needs that it was emitted within: the SDKs do not say
- * for which call it is.
+ * answer goes into the call; a log line) also needs what the POST needs that it was emitted within, since the SDKs do not
+ * say for which call it is; within none, what all calls of the session have needed.
  */
-function sessionLabel({ guard }: Ground, { message, context }: Emitted): Label {
+function sessionLabel({ guard }: Ground, session: LiveSession, { message, context }: Emitted): Label {
 	const need = guard.data.session_need;
-	if (context === undefined || !tellsOfCall(message)) return need;
-	return unionOf([need, ...context.calls.map(({ label }) => label)]);
+	if (!tellsOfCall(message)) return need;
+	const labels = context === undefined ? [session.everything] : context.calls.map(({ label }) => label);
+	return unionOf([need, ...labels]);
 }

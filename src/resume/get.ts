@@ -14,7 +14,7 @@ import { errorAnswer, failedFrames, refusalAnswer } from "../wire/refusal.ts";
 import { errorFrame } from "../wire/sse.ts";
 import { acknowledge, createDeliver } from "./delivery.ts";
 import { type Found, findSession, type Ground, getStreamOf, type Incoming, prime, settle } from "./ground.ts";
-import { type Pump, pumpAll, pumpPrefix } from "./pump.ts";
+import { pumpAll, pumpPrefix, type ResumePump } from "./pump.ts";
 
 /** A JSON-RPC error that no guard decided (as the MCP SDKs answer). */
 const PLAIN_ERROR = -32000;
@@ -61,7 +61,7 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
  * What no client is known to have had to go in part. This one has no cursor that it could be refused with, so it is told,
  * and then sent what there is.
  */
-async function streamRest(pump: Pump): Promise<Answer> {
+async function streamRest(pump: ResumePump): Promise<Answer> {
 	const { ground, found, key, cursor } = pump;
 	const position = "evicted";
 	const decision = ground.guard.resume({ ...found.facts, cursor: { last_event_id: cursor, position } });
@@ -145,15 +145,15 @@ function pumpOf(
 	stream: string,
 	cursor: string,
 	primes: boolean,
-): Pump {
+): ResumePump {
 	return { ground, found, key, stream, cursor, primes, deliver: createDeliver(ground, found) };
 }
 
-function streamAll(pump: Pump): StreamAnswer {
+function streamAll(pump: ResumePump): StreamAnswer {
 	return { status: 200, headers: sseHeaders, stream: (sink) => pumpAll(pump, sink) };
 }
 
-function streamPrefix(pump: Pump, decision: Reauthorize, waiting: readonly RequestId[]): StreamAnswer {
+function streamPrefix(pump: ResumePump, decision: Reauthorize, waiting: readonly RequestId[]): StreamAnswer {
 	return { status: 200, headers: sseHeaders, stream: (sink) => pumpPrefix(pump, decision, waiting, sink) };
 }
 
@@ -165,7 +165,7 @@ type Reauthorize = Extract<ResumeDecision, { outcome: "reauthorize" }>;
  * call waits for has only the first.
  */
 async function refuseInStages(
-	pump: Pump,
+	pump: ResumePump,
 	decision: Reauthorize,
 	waiting: readonly RequestId[],
 ): Promise<Answer> {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Claims } from "../claims.ts";
 import type { EventLog } from "../events/log.ts";
 import type { SessionInput } from "../facts.ts";
-import type { RequestFacts } from "../generated/types.ts";
+import type { Label, RequestFacts } from "../generated/types.ts";
 import type { Moment, ResumeGuard } from "../guard.ts";
 
 import { digest, sessionKey } from "../sessions/key.ts";
@@ -125,8 +125,13 @@ export function getStreamOf(key: SessionKey): string {
 }
 
 /** Gives a stream on which nothing was written an id to put the client's cursor to. */
-export async function prime({ guard, events }: Ground, key: SessionKey, stream: string): Promise<string> {
-	const id = await events.append(key, stream, { message: "{}", label: guard.data.session_need });
+export async function prime(
+	{ guard, events }: Ground,
+	key: SessionKey,
+	stream: string,
+	label: Label = guard.data.session_need,
+): Promise<string> {
+	const id = await events.append(key, stream, { message: "{}", label });
 	await events.markWritten(key, id);
 	// There is nothing in it that a client could have missed.
 	await events.acknowledge(key, id);

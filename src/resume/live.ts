@@ -43,9 +43,13 @@ export interface LivePost {
 	hasCursor: boolean;
 }
 
+/** What a message came with, as the MCP server is told it (`MessageExtraInfo` of the SDKs). */
+export type MessageExtra = object;
+
 /** A server transport of the guard's own, which takes what a client posts. */
 export interface OwnTransport {
-	receive(message: unknown): void;
+	/** `post`: what the message came in, if it has calls. */
+	receive(message: unknown, post: LivePost | undefined, extra: MessageExtra): void;
 }
 
 /** What this machine runs of a session. */

@@ -1,40 +1,79 @@
 import type { Answer } from "../wire/answer.ts";
 import { sseHeaders } from "../wire/answer.ts";
-import { protocolVersion, takesEmptyEvents } from "../wire/headers.ts";
-import { type Ground, type Incoming, prime } from "./ground.ts";
-import type { LiveSession, OwnTransport } from "./live.ts";
+import { acceptsAnswers, protocolVersion, takesEmptyEvents } from "../wire/headers.ts";
+import { isInitialize, revisionAsked } from "../wire/messages.ts";
+import { errorAnswer } from "../wire/refusal.ts";
+import { closeCalls } from "./calls.ts";
+import { type Ground, type Incoming, newName, prime } from "./ground.ts";
+import { type LiveSession, type MessageExtra, type OwnTransport, unionOf } from "./live.ts";
 import type { Admitted } from "./post.ts";
 import { pumpAll } from "./pump.ts";
 
+/** Why a POST cannot be answered with a stream, whoever sends it; as the MCP SDKs' transports have it. */
+export function whyNoStream({ headers }: Incoming, body: unknown): Answer | undefined {
+	if (!acceptsAnswers(headers)) {
+		const message = "Not Acceptable: Client must accept both application/json and text/event-stream";
+		return errorAnswer(406, { code: -32000, message });
+	}
+	if (protocolVersion(headers) === undefined && !isInitialize(body)) {
+		return errorAnswer(400, { code: -32000, message: "Bad Request: Unsupported protocol version" });
+	}
+	return undefined;
+}
+
 /**
- * Answers a POST at the streamable endpoint for a session that runs on the guard's own transport (it was opened on
- * HTTP+SSE): what its calls emit goes to a stream of its own, which is served from the event log.
+ * Answers a POST at the streamable endpoint for a session that runs on the guard's own transport: what its calls emit
+ * goes to a stream of its own, which is served from the event log.
  */
 export async function answerPost(
 	ground: Ground,
 	incoming: Incoming,
-	{ body, found, post }: Admitted,
+	{ body, found, post, opens }: Admitted,
 	session: LiveSession,
-	own: OwnTransport,
+	own: OwnTransport | undefined,
+	extra: MessageExtra,
 ): Promise<Answer> {
-	const receive = () => {
-		for (const message of [body].flat()) own.receive(message);
-	};
+	if (own === undefined) {
+		// Its transport runs on another machine, or ran in a process that is no more.
+		if (post !== undefined) await closeCalls(ground, session, post);
+		return errorAnswer(404, { code: -32001, message: "Session not found" });
+	}
+	if (isInitialize(body) && !opens && found.record?.transport === "streamable-http") {
+		if (post !== undefined) await closeCalls(ground, session, post);
+		return errorAnswer(400, { code: -32600, message: "Invalid Request: Server already initialized" });
+	}
+	const messages = [body].flat();
 	if (post === undefined) {
-		receive();
+		for (const message of messages) own.receive(message, undefined, extra);
 		return { status: 202, headers: {}, body: "" };
 	}
 	const { key } = session;
 	const { stream, deliver } = post;
-	const cursor = await prime(ground, key, stream);
-	const primes = takesEmptyEvents(protocolVersion(incoming.headers) ?? "");
-	const pump = { ground, found, key, stream, cursor, primes, deliver };
+	const primes = takesEmptyEvents(revisionAsked(body) ?? protocolVersion(incoming.headers) ?? "");
+	const [only, ...others] = post.calls.map((call) => call.label);
+	const label = others.length === 0 ? only : unionOf(post.calls.map((call) => call.label));
+	const first = primes && { cursor: await prime(ground, key, stream, label) };
+	const calls = post.calls.map(({ request_id }) => request_id);
+	const pump = { ground, found, key, stream, ...first, primes, calls, deliver };
+	// Who has no cursor could not come back.
+	const closers = primes && {
+		closeSSEStream: () => letGo(ground, key, stream),
+		closeStandaloneSSEStream: () => letGo(ground, key, session.getStream),
+	};
 	return {
 		status: 200,
-		headers: sseHeaders,
+		headers: { ...sseHeaders, "mcp-session-id": session.id },
 		async stream(sink) {
-			receive();
+			for (const message of messages) own.receive(message, post, { ...extra, ...closers });
 			await pumpAll(pump, sink);
 		},
 	};
+}
+
+/** Takes a stream from its connection, so that the client polls (MCP 2025-11-25, SEP-1699). */
+function letGo(ground: Ground, key: string, stream: string): void {
+	const { events } = ground;
+	const nobody = newName();
+	const taken = events.hold(key, stream, nobody).then(() => events.release(key, stream, nobody));
+	taken.catch((error) => ground.report(error, "a store has failed"));
 }

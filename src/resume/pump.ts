@@ -2,7 +2,7 @@ import type { StoredEvent } from "../events/log.ts";
 import type { RequestId, ResumeDecision } from "../generated/types.ts";
 import type { Sink } from "../wire/answer.ts";
 import { readEmitted } from "../wire/messages.ts";
-import { failedFrames } from "../wire/refusal.ts";
+import { type AnyDecision, failedFrames, type Refused } from "../wire/refusal.ts";
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
 import { type Deliver, decideAgain } from "./delivery.ts";
 import { atExpiry } from "./expiry.ts";
@@ -20,13 +20,23 @@ export interface Pump {
 	readonly found: Found;
 	readonly key: string;
 	readonly stream: string;
-	/** The id that the client has; events after it are sent. */
-	readonly cursor: string;
-	/** Events after the cursor are gone, which the client is told with this; all that is left is sent. */
+	/** Events after this id are sent; without one, all that there are. */
+	readonly cursor?: string;
+	/** What is said first: events after the id that the client has are gone. */
 	readonly told?: string;
 	/** Whether the client takes an event without data, which secures its cursor. */
 	readonly primes: boolean;
+	/**
+	 * The stream of a POST: its calls. A client that has no id of the stream yet cannot come back to it to be told why it
+	 * was cut, so they are told.
+	 */
+	readonly calls?: readonly RequestId[];
 	readonly deliver: Deliver;
+}
+
+/** After a cursor. */
+export interface ResumePump extends Pump {
+	readonly cursor: string;
 }
 
 /**
@@ -42,39 +52,48 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	await events.hold(key, stream, holder);
 	const bell = createBell();
 	const unwatch = events.watch(key, stream, bell.ring);
-	sink.closed.addEventListener("abort", bell.ring);
+	sink.onClose(bell.ring);
 	const keepAlive = setInterval(() => {
 		void sink.write(keepAliveFrame);
 		// A session whose stream is open is not idle.
 		inBackground(ground, ground.sessions.find(key));
 	}, KEEP_ALIVE_MS);
-	const cancelExpiry = atExpiry(ground, found, () => sink.cut());
+	let hasCursor = pump.calls === undefined || pump.primes;
+	const cut = (decision: AnyDecision | undefined) => {
+		if (hasCursor || decision === undefined || decision.outcome === "proceed") return sink.cut();
+		void sink.write(failedFrames(decision, pump.calls ?? []));
+		sink.end();
+	};
+	const cancelExpiry = atExpiry(ground, found, () => cut(ground.guard.session(found.facts)));
 	const stopListening = ground.guard.onRevision(bell.ring);
 	let { revision } = found;
-	const isHeld = async () => !sink.closed.aborted && (await events.holder(key, stream)) === holder;
-	const isGrounded = () => {
-		if (revision === ground.guard.revision) return true;
+	const isHeld = async () => sink.isOpen() && (await events.holder(key, stream)) === holder;
+	const refusedBy = () => {
+		if (revision === ground.guard.revision) return undefined;
 		({ revision } = ground.guard);
-		return decideAgain(ground, found) === undefined;
+		return decideAgain(ground, found);
 	};
 
 	try {
 		if (pump.told !== undefined) await sink.write(pump.told);
-		else if (pump.primes) await sink.write(cursorFrame(pump.cursor));
+		else if (pump.primes && pump.cursor !== undefined) await sink.write(cursorFrame(pump.cursor));
 		let at = pump.told === undefined ? pump.cursor : undefined;
-		while ((await isHeld()) && isGrounded()) {
+		while (await isHeld()) {
+			const refused = refusedBy();
+			if (refused !== undefined) return cut(refused);
 			const stretch = await events.read(key, stream, at, STRETCH);
-			if (stretch.evicted && at !== undefined) return sink.cut();
+			if (stretch.evicted && (at !== undefined || pump.told === undefined))
+				return cut(decideEvicted(pump, at));
 			for (const event of stretch.events) {
-				if (sink.closed.aborted || !isGrounded()) return sink.cut();
-				if (!(await mayGoOut(pump, event))) return sink.cut();
-				if (!(await events.markWritten(key, event.id, holder))) return sink.cut();
+				const refused = refusedBy() ?? (await whyNot(pump, event));
+				if (refused !== undefined) return cut(refused);
+				if (!sink.isOpen() || !(await events.markWritten(key, event.id, holder))) return sink.cut();
 				await sink.write(messageFrame(shown(pump, event), event.id));
+				hasCursor = true;
 				at = event.id;
 			}
-			if (stretch.events.length > 0) continue;
 			if (stretch.finished) return sink.end();
-			await bell.rung();
+			if (stretch.events.length === 0) await bell.rung();
 		}
 		sink.cut();
 	} finally {
@@ -91,7 +110,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
  * client that has had a response on a stream does not come back to it: then the calls of it that still wait are failed.
  */
 export async function pumpPrefix(
-	pump: Pump,
+	pump: ResumePump,
 	decision: Extract<ResumeDecision, { outcome: "reauthorize" }>,
 	waiting: readonly RequestId[],
 	sink: Sink,
@@ -105,7 +124,7 @@ export async function pumpPrefix(
 		const stretch = await ground.events.read(key, stream, at, Math.min(STRETCH, count - sent));
 		if (stretch.evicted || stretch.events.length === 0) return sink.cut();
 		for (const event of stretch.events) {
-			if (sink.closed.aborted || !(await mayGoOut(pump, event))) return sink.cut();
+			if (!sink.isOpen() || (await whyNot(pump, event)) !== undefined) return sink.cut();
 			if (!(await ground.events.markWritten(key, event.id))) return sink.cut();
 			await sink.write(messageFrame(shown(pump, event), event.id));
 			const { response } = readEmitted(JSON.parse(event.message));
@@ -127,11 +146,20 @@ function shown({ ground, found }: Pump, { message, label }: StoredEvent): string
 	return JSON.stringify(createShow(ground, found)(JSON.parse(message)));
 }
 
-async function mayGoOut({ ground, key, deliver }: Pump, event: Parameters<Deliver>[0]): Promise<boolean> {
+/** Why the event may not go out; `undefined`: it may. */
+async function whyNot(
+	{ ground, key, deliver }: Pump,
+	event: Parameters<Deliver>[0],
+): Promise<Refused | undefined> {
 	const decision = deliver(event);
-	if (decision.outcome === "proceed") return true;
+	if (decision.outcome === "proceed") return undefined;
 	await settle(ground, { moment: "delivery", decision, session: key, ...subjectOf(event.label) });
-	return false;
+	return decision;
+}
+
+/** Events had to go before they could be sent. Where the client has a cursor its next GET is answered with this. */
+function decideEvicted({ ground, found }: Pump, at = ""): AnyDecision {
+	return ground.guard.probe.resume({ ...found.facts, cursor: { last_event_id: at, position: "evicted" } });
 }
 
 function subjectOf({ tool, rpc }: { tool?: string; rpc?: string }) {

@@ -3,9 +3,10 @@ import { sseHeaders } from "../wire/answer.ts";
 import { acceptsStream } from "../wire/headers.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
 import { endpointFrame } from "../wire/sse.ts";
+import { closeCalls } from "./calls.ts";
 import { createDeliver } from "./delivery.ts";
 import { findSession, type Ground, type Incoming, prime, settle } from "./ground.ts";
-import type { LiveSession, LiveSessions } from "./live.ts";
+import type { LiveSession, LiveSessions, MessageExtra } from "./live.ts";
 import { openSession } from "./open.ts";
 import { admitPost } from "./post.ts";
 import { pumpAll } from "./pump.ts";
@@ -48,7 +49,7 @@ export async function openSse(
 	const { session } = opened;
 	const { key, id, getStream: stream } = session;
 	await ground.events.openStream(key, stream, [], "lasting");
-	const cursor = (await ground.events.lastWritten(key, stream)) ?? (await prime(ground, key, stream));
+	const cursor = (await ground.events.lastAcknowledged(key, stream)) ?? (await prime(ground, key, stream));
 	const deliver = createDeliver(ground, opened.found);
 	const pump = { ground, found: opened.found, key, stream, cursor, primes: false, deliver };
 	return {
@@ -70,6 +71,7 @@ export async function postSse(
 	lives: LiveSessions,
 	incoming: Incoming,
 	body: unknown,
+	extra: MessageExtra,
 ): Promise<WholeAnswer> {
 	if (incoming.sessionId === undefined) {
 		const found = await findSession(ground, incoming);
@@ -80,9 +82,13 @@ export async function postSse(
 	}
 	const admitted = await admitPost(ground, lives, incoming, body);
 	if ("answer" in admitted) return admitted.answer;
-	const { own } = admitted.session ?? {};
-	// A session of the streamable transport, or one whose transport runs elsewhere.
-	if (own === undefined) return errorAnswer(404, { code: -32001, message: "Session not found" });
-	for (const message of [admitted.body].flat()) own.receive(message);
+	const { session, post, body: passed } = admitted;
+	const { own } = session ?? {};
+	if (own === undefined) {
+		// Its transport runs on another machine, or ran in a process that is no more.
+		if (session !== undefined && post !== undefined) await closeCalls(ground, session, post);
+		return errorAnswer(404, { code: -32001, message: "Session not found" });
+	}
+	for (const message of [passed].flat()) own.receive(message, post, extra);
 	return { status: 202, headers: {}, body: "Accepted" };
 }

@@ -21,10 +21,12 @@ export interface Sink {
 	write(text: string): Promise<void>;
 	/** A clean end. */
 	end(): void;
-	/** No clean end: the client sees a broken connection. */
+	/** No clean end: the client sees a broken connection. Nothing after a clean end. */
 	cut(): void;
-	/** Aborted when the connection is closed, by whichever side. */
-	readonly closed: AbortSignal;
+	/** Whether bytes that are written now may still reach the client. */
+	isOpen(): boolean;
+	/** Calls back once, when the connection is closed, by whichever side. */
+	onClose(listener: () => void): void;
 }
 
 /** The head of every SSE stream. */

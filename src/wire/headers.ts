@@ -25,8 +25,16 @@ export function takesEmptyEvents(version: string): boolean {
 
 /** Whether the client takes an SSE stream; MCP asks for the media type by name. */
 export function acceptsStream(headers: RequestHeaders): boolean {
-	const accept = headers.accept ?? "";
-	return accept.split(",").some((range) => range.split(";")[0]?.trim().toLowerCase() === "text/event-stream");
+	return accepts(headers, "text/event-stream");
+}
+
+/** Whether the client takes either form of an answer to a POST, as it must (MCP 2025-11-25, Sending Messages). */
+export function acceptsAnswers(headers: RequestHeaders): boolean {
+	return accepts(headers, "application/json") && acceptsStream(headers);
+}
+
+function accepts({ accept = "" }: RequestHeaders, type: string): boolean {
+	return accept.split(",").some((range) => range.split(";")[0]?.trim().toLowerCase() === type);
 }
 
 /** The session id; `undefined`: none. One that no server could have issued comes back as it is, to be found unknown. */

@@ -29,6 +29,19 @@ export function readMessage(value: unknown): ClientMessage | undefined {
 	return isRequestId(id) ? readRequest(method, id, params) : undefined;
 }
 
+/** Whether a POST body opens a session, or would. */
+export function isInitialize(body: unknown): boolean {
+	return [body].flat().some((message) => isObject(message) && message.method === "initialize");
+}
+
+/** The revision that an `initialize` asks for; `undefined`: it is none. */
+export function revisionAsked(body: unknown): string | undefined {
+	const [message] = [body].flat();
+	if (!isInitialize(body) || !isObject(message) || !isObject(message.params)) return undefined;
+	const { protocolVersion } = message.params;
+	return typeof protocolVersion === "string" ? protocolVersion : undefined;
+}
+
 function readResponse({ id, result, error }: Fields): ClientMessage | undefined {
 	if (!isRequestId(id)) return undefined;
 	const isResult = isObject(result) && error === undefined;

@@ -9,7 +9,11 @@ import { send } from "./support/http.ts";
 import { listen, silent, stop } from "./support/listen.ts";
 
 const start: StartHost = async (options, createServer) => {
-	const { app, guard } = await createExpressHost({ ...options, logger: silent }, createServer);
+	const { app, guard } = await createExpressHost({
+		...options,
+		connect: (transport) => createServer().connect(transport),
+		logger: silent,
+	});
 	const { origin, server } = await listen(app);
 	return {
 		origin,

@@ -23,6 +23,12 @@ const misuse: readonly (readonly [what: string, options: object, message: RegExp
 	["a switch that is a word", { stateless: "yes" }, /`stateless`/],
 	["a switch that is a number", { listCoveredTools: 1 }, /`listCoveredTools`/],
 	["a path without its slash", { path: "mcp" }, /`path`/],
+	["a `connect` that is no function", { connect: {} }, /`connect`: must be a function/],
+	[
+		"servers for sessions that there are none of",
+		{ connect() {}, stateless: true },
+		/`connect` is for sessions/,
+	],
 	["a store that is none", { sessions: {} }, /`sessions`: must have the methods open, find/],
 	["an event log that is none", { events: {} }, /`events`: must have the methods open, drop/],
 	[
@@ -61,10 +67,32 @@ describe.each(Object.entries(hosts))("a guard for %s refuses", (_, create) => {
 });
 
 test.each([
-	["an option of HTTP+SSE that is missing", { sse: {} }, /`sse.connect`/],
-	["one that is misspelt", { sse: { connect() {}, message: "/m" } }, /there is no option `sse.message`/],
+	["an option of HTTP+SSE that is missing", { sse: {} }, /`sse` needs `connect`/],
+	["one that is misspelt", { connect() {}, sse: { message: "/m" } }, /there is no option `sse.message`/],
 ])("a guard for fastify refuses %s", async (_, options, message) => {
 	await expect(hosts.fastify({ data, tokens, ...options })).rejects.toThrow(message);
+});
+
+describe("POSTs have one way to go", () => {
+	const connected = { data, tokens, connect() {} };
+	const answer = () => new Response();
+	const request = new Request("http://127.0.0.1/other");
+
+	test("of node", async () => {
+		const [own, theirs] = [await createNodeGuard(connected), await createNodeGuard({ data, tokens })];
+		expect(own.listener()).toBeTypeOf("function");
+		expect(theirs.listener(() => {})).toBeTypeOf("function");
+		expect(() => own.listener(() => {})).toThrow(/nothing for a handler/);
+		expect(() => theirs.listener()).toThrow(/give a handler/);
+	});
+
+	test("of fetch", async () => {
+		const [own, theirs] = [await createFetchGuard(connected), await createFetchGuard({ data, tokens })];
+		expect(await own.handle(request)).toBeUndefined();
+		expect(await theirs.handle(request, answer)).toBeUndefined();
+		await expect(own.handle(request, answer)).rejects.toThrow(/nothing for a handler/);
+		await expect(theirs.handle(request)).rejects.toThrow(/give a handler/);
+	});
 });
 
 test("what may be given is taken", async () => {
@@ -79,7 +107,7 @@ test("what may be given is taken", async () => {
 			stateless: true,
 		});
 	}
-	await fastify({ data, tokens, prefix: "/x", sse: { connect() {}, path: "/s", messages: "/m" } });
+	await fastify({ data, tokens, prefix: "/x", connect() {}, sse: { path: "/s", messages: "/m" } });
 	expect(
 		createTokenVerifier({ ...tokens, allow: { azp: true, absent: ["jti"] }, dpop: {} }, data),
 	).toBeTypeOf("function");

@@ -5,20 +5,28 @@ import type { RunningCall } from "./calls.ts";
 import { type Host, startHost } from "./host.ts";
 import { type Appended, createOverheardLog } from "./overheard.ts";
 import { cancel, type Incoming, openRaw, type RawSession, toolCall, UNPRIMED } from "./raw.ts";
-import type { Sdk } from "./servers.ts";
+import type { Sdk, TransportKind } from "./servers.ts";
 import { mint } from "./tokens.ts";
 
 const SEARCH = { tool: "search", aud: ["https://mcp.example.com/tools/search"], scope: [] };
 const FETCH = { tool: "fetch", aud: ["https://mcp.example.com/tools/fetch"], scope: [] };
 const BOTH = { aud: [...FETCH.aud, ...SEARCH.aud], scope: [] };
-const NOTHING = { aud: [], scope: [] };
 
-const servers: readonly { readonly server: Sdk; readonly kind: "node" | "fastify" }[] = [
-	{ server: "v1", kind: "node" },
-	{ server: "v2", kind: "fastify" },
+interface Server {
+	readonly server: Sdk;
+	readonly kind: "node" | "fastify";
+	readonly transport: TransportKind;
+}
+
+const servers: readonly Server[] = [
+	{ server: "v1", kind: "node", transport: "sdk" },
+	{ server: "v2", kind: "fastify", transport: "sdk" },
+	{ server: "v1", kind: "fastify", transport: "own" },
+	{ server: "v2", kind: "node", transport: "own" },
 ];
 
-describe.each(servers)("what a $server server emits (behind $kind)", ({ server, kind }) => {
+describe.each(servers)("what a $server server emits (behind $kind, $transport transport)", (options) => {
+	const { server, transport } = options;
 	let host: Host;
 	let appended: readonly Appended[];
 	let session: RawSession;
@@ -28,7 +36,7 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 	beforeEach(async () => {
 		const log = createOverheardLog();
 		appended = log.appended;
-		host = await startHost({ server, kind, events: log.events });
+		host = await startHost({ ...options, events: log.events });
 		wide = await mint("wide");
 		narrow = await mint("narrow");
 		session = await openRaw(host.port, wide);
@@ -106,10 +114,12 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 
 		test("of a log line that names no call are those of the call that it is written in, if that can be told", async () => {
 			const a = await call(1, "fetch", "a");
+			await call(2, "search", "b");
 			await a.running.inContext(() => a.running.announce("inside"));
 			await a.running.announce("outside");
 			expect(stored("inside").map(({ label }) => label)).toEqual([{ aud: FETCH.aud, scope: [] }]);
-			expect(stored("outside").map(({ label }) => label)).toEqual([NOTHING]);
+			// What all calls of the session so far have needed.
+			expect(stored("outside").map(({ label }) => label)).toEqual([BOTH]);
 			for (const text of ["inside", "outside"]) {
 				expect(stored(text)[0]).not.toHaveProperty("request_id");
 				expect(a.response.text).not.toContain(text);
@@ -121,7 +131,7 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 		["at once", 0],
 		["late, now more and now less", 8],
 	])("goes out in the order in which it is sent, from a log that answers %s", async (_, delay) => {
-		const slow = await startHost({ server, kind, events: createLateLog(delay) });
+		const slow = await startHost({ ...options, events: createLateLog(delay) });
 		try {
 			session = await openRaw(slow.port, wide);
 			const own = await session.get();
@@ -178,7 +188,11 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 			const cursor = first.frames.at(-1)?.id;
 			first.leave();
 			await a.running.announce("two");
-			const again = await session.get(cursor, { token: narrow });
+			const refused = await session.get(cursor, { token: narrow });
+			await refused.ended;
+			expect(refused.status).toBe(403);
+			expect(refused.text).not.toContain("two");
+			const again = await session.get(cursor);
 			await a.running.announce("three");
 			expect(await again.has(2)).toMatchObject([{ params: { data: "two" } }, { params: { data: "three" } }]);
 		});
@@ -305,17 +319,40 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 			response.leave();
 			expect((await session.post(cancel(1))).status).toBe(202);
 			await running.progress(2);
-			// The server of v1 drops what a cancelled call emits.
-			const late = server === "v1" ? [] : [{ label: FETCH, request_id: 1 }];
+			// The server of v1 drops what a cancelled call emits. On the guard's own transport the call's stream has ended
+			// with it: the rest goes to the session's own stream, and needs what all calls have needed.
+			const isAstray = server === "v2" && transport === "own";
+			const event = isAstray ? { label: { aud: FETCH.aud, scope: [] } } : { label: FETCH, request_id: 1 };
+			const late = server === "v1" ? [] : [event];
 			expect(stored("fetch a 2")).toMatchObject(late);
 
-			const refused = await session.get(cursor, { token: narrow });
+			const from = isAstray ? undefined : cursor;
+			const refused = await session.get(from, { token: narrow });
 			await refused.ended;
 			expect(refused.text).not.toContain("fetch a");
 			expect(refused.status).toBe(late.length > 0 ? 403 : 200);
-			const again = await session.get(cursor);
-			expect(await again.ended).toBe("clean");
-			expect(again.messages).toMatchObject(late.map(() => ({ params: { message: "fetch a 2" } })));
+			const again = await session.get(from);
+			if (!isAstray) expect(await again.ended).toBe("clean");
+			expect(await again.has(late.length)).toMatchObject(
+				late.map(() => ({ params: { message: "fetch a 2" } })),
+			);
+		});
+
+		test("fails no later call of its id by what it emits late", async () => {
+			const a = await call(1, "fetch", "a");
+			expect((await session.post(cancel(1))).status).toBe(202);
+			await a.running.progress(2);
+			const b = await call(1, "search", "b", { token: narrow });
+			for (const time of ["once", "again"]) {
+				const own = await session.get(undefined, { token: narrow });
+				await Promise.race([own.ended, sleep(50)]);
+				own.leave();
+				expect(own.text, time).not.toContain("fetch a");
+				expect(own.messages, time).toEqual([]);
+			}
+			b.running.finish();
+			expect(await b.response.ended).toBe("clean");
+			expect(b.response.messages).toMatchObject([{ id: 1, result: {} }]);
 		});
 	});
 
@@ -383,9 +420,11 @@ describe.each(servers)("what a $server server emits (behind $kind)", ({ server, 
 		);
 	});
 
+	if (transport === "own") return;
+
 	test("as JSON is not stored, and its ids are free again", async () => {
 		const log = createOverheardLog();
-		const plain = await startHost({ server, kind, events: log.events, json: true });
+		const plain = await startHost({ ...options, events: log.events, json: true });
 		try {
 			session = await openRaw(plain.port, wide);
 			for (const name of ["a", "b"]) {

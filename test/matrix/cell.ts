@@ -7,7 +7,7 @@ import { createAnsweredLog } from "./answered.ts";
 import type { RunningCall } from "./calls.ts";
 import { connectClient, type Ending, type TestClient } from "./clients.ts";
 import { type Host, startHost } from "./host.ts";
-import type { Sdk } from "./servers.ts";
+import type { Sdk, TransportKind } from "./servers.ts";
 import { mint } from "./tokens.ts";
 import { startWire, type Wire } from "./wire.ts";
 
@@ -21,6 +21,7 @@ export type TokenName = "wide" | "narrow" | "expired" | "stranger";
 
 export interface CellOptions extends Pair {
 	readonly replay: Replay;
+	readonly transport: TransportKind;
 	readonly data?: Partial<PolicyData>;
 	readonly limits?: Partial<EventLogLimits>;
 	/** The client (of v2) gets itself a wide token when it is told that its own is not valid any more. */
@@ -87,6 +88,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
 		server: options.server,
 		// One of each, behind both servers.
 		kind: options.server === options.client ? "fastify" : "node",
+		transport: options.transport,
 		data: { replay: options.replay, ...options.data },
 		events,
 	});

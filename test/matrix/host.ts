@@ -4,12 +4,13 @@ import type { AddressInfo } from "node:net";
 import Fastify from "fastify";
 import { createMemoryEventLog, type EventLog, type PolicyData } from "mcp-resume-guard";
 import { resumeGuard } from "mcp-resume-guard/fastify";
-import { createNodeGuard } from "mcp-resume-guard/node";
+import { createNodeGuard, type NodeHandler } from "mcp-resume-guard/node";
 import type { GuardedRequest } from "../../src/hosts/endpoint.ts";
 import type { Logger } from "../../src/hosts/log.ts";
+import type { GuardTransport } from "../../src/hosts/own-transport.ts";
 import type { NodeTransport } from "../../src/hosts/sdk.ts";
 import { type Calls, createCalls } from "./calls.ts";
-import { connectServer, type Sdk } from "./servers.ts";
+import { connectOwn, connectSdk, type Sdk, type TransportKind } from "./servers.ts";
 import { data, ISSUER, jwks } from "./tokens.ts";
 
 export interface HostOptions {
@@ -17,10 +18,12 @@ export interface HostOptions {
 	readonly server: Sdk;
 	/** Default: node:http. */
 	readonly kind?: "node" | "fastify";
+	/** Default: the SDK's. */
+	readonly transport?: TransportKind;
 	/** Members of the policy data to set otherwise. */
 	readonly data?: Partial<PolicyData>;
 	readonly events?: EventLog;
-	/** The server answers with JSON in place of streams (`enableJsonResponse` of the SDKs). */
+	/** The server answers with JSON in place of streams (`enableJsonResponse` of the SDKs' transports). */
 	readonly json?: boolean;
 }
 
@@ -39,37 +42,42 @@ export function createLogger(): Logger {
 /** Starts a guarded MCP host on loopback. */
 export async function startHost(options: HostOptions): Promise<Host> {
 	const calls = createCalls();
+	const isOwn = options.transport === "own";
+	if (isOwn && options.json) throw new Error("the guard's own transport answers with streams only");
+	const connect = (transport: GuardTransport) => connectOwn(options.server, transport, calls);
 	const guard = {
 		data: { ...data, ...options.data },
 		tokens: { issuer: ISSUER, jwks },
 		events: options.events ?? createMemoryEventLog(),
+		...(isOwn && { connect }),
 	};
 	const transportOf = async ({ session }: GuardedRequest<NodeTransport>): Promise<NodeTransport> => {
 		if (session === undefined) throw new Error("every request has a session");
-		return session.transport ?? (await connectServer(options.server, session, calls, options.json));
+		return session.transport ?? (await connectSdk(options.server, session, calls, options.json));
 	};
 
 	if (options.kind === "fastify") {
 		// A client's spare connections do not count as idle.
 		const app = Fastify({ forceCloseConnections: true });
 		await app.register(resumeGuard, guard);
-		app.post("/mcp", async (request, reply) => {
-			if (request.mcp === undefined) return reply.code(500).send();
-			const transport = await transportOf(request.mcp);
-			reply.hijack();
-			await transport.handleRequest(request.raw, reply.raw, request.mcp.body);
-		});
+		if (!isOwn) {
+			app.post("/mcp", async (request, reply) => {
+				if (request.mcp === undefined) return reply.code(500).send();
+				const transport = await transportOf(request.mcp);
+				reply.hijack();
+				await transport.handleRequest(request.raw, reply.raw, request.mcp.body);
+			});
+		}
 		await app.listen({ port: 0, host: "127.0.0.1" });
 		return { port: portOf(app.server.address()), calls, close: () => app.close() };
 	}
 
 	const node = await createNodeGuard({ ...guard, logger: createLogger() });
-	const server = createServer(
-		node.listener(async (request, response, mcp) => {
-			const transport = await transportOf(mcp);
-			await transport.handleRequest(request, response, mcp.body);
-		}),
-	);
+	const handle: NodeHandler = async (request, response, mcp) => {
+		const transport = await transportOf(mcp);
+		await transport.handleRequest(request, response, mcp.body);
+	};
+	const server = createServer(node.listener(isOwn ? undefined : handle));
 	server.listen(0, "127.0.0.1");
 	await once(server, "listening");
 	return {

@@ -102,6 +102,7 @@ export async function openRecoveringCell(options: RecoveringCellOptions): Promis
 		server: options.server,
 		// One of each, behind both servers.
 		kind: options.server === options.client ? "fastify" : "node",
+		transport: options.transport,
 		data: { replay: options.replay, ...options.data },
 		events,
 	});

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
+import type { McpServer as McpServerV1 } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type {
 	EventStore as EventStoreV1,
@@ -9,11 +10,13 @@ import type {
 } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import type {
 	EventStore as EventStoreV2,
+	McpServer as McpServerV2,
 	WebStandardStreamableHTTPServerTransport as WebTransportV2,
 	WebStandardStreamableHTTPServerTransportOptions as WebTransportV2Options,
 } from "@modelcontextprotocol/server";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { GuardedSession } from "../../src/hosts/endpoint.ts";
+import type { Connect, GuardTransport } from "../../src/hosts/own-transport.ts";
 import type { NodeTransport, SdkEventStore, SdkTransport, WebTransport } from "../../src/hosts/sdk.ts";
 
 const SDKS = /["'](@modelcontextprotocol\/[^"']*)["']/g;
@@ -57,6 +60,14 @@ describe("the MCP SDKs", () => {
 		expectTypeOf<Options>().toExtend<WebTransportV2Options>();
 		expectTypeOf<[Options]>().toExtend<ConstructorParameters<typeof StreamableHTTPServerTransport>>();
 		expectTypeOf<[Options]>().toExtend<ConstructorParameters<typeof NodeStreamableHTTPServerTransport>>();
+	});
+
+	test("have servers that the guard's own transport fits, of v1 and v2", () => {
+		expectTypeOf<[GuardTransport]>().toExtend<Parameters<McpServerV1["connect"]>>();
+		expectTypeOf<[GuardTransport]>().toExtend<Parameters<McpServerV2["connect"]>>();
+		expectTypeOf<McpServerV1["connect"]>().toExtend<Connect>();
+		expectTypeOf<McpServerV2["connect"]>().toExtend<Connect>();
+		expectTypeOf<GuardTransport>().not.toBeAny();
 	});
 
 	test("keep their own type when they are attached", () => {

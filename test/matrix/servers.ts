@@ -6,10 +6,13 @@ import { CreateMessageResultSchema, ElicitResultSchema } from "@modelcontextprot
 import { McpServer as McpServerV2 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { GuardedSession } from "../../src/hosts/endpoint.ts";
+import type { GuardTransport } from "../../src/hosts/own-transport.ts";
 import type { NodeTransport } from "../../src/hosts/sdk.ts";
 import { type Calls, progressText, type RunningCall } from "./calls.ts";
 
 export type Sdk = "v1" | "v2";
+/** What the MCP server of a session is connected to: a transport of its SDK, or the guard's own. */
+export type TransportKind = "sdk" | "own";
 
 interface Elicitation {
 	readonly message: string;
@@ -37,21 +40,31 @@ const info = { name: "matrix", version: "1.0.0" };
 const capabilities = { capabilities: { logging: {} } };
 const inputSchema = { name: z.string() };
 
-/** Makes an MCP server of that SDK for a session, with the tools `search` and `fetch`, and ties its transport to it. */
-export async function connectServer(
+/** Connects an MCP server of that SDK, with the tools `search` and `fetch`, to a transport of the SDK's for a session. */
+export async function connectSdk(
 	sdk: Sdk,
 	session: GuardedSession<NodeTransport>,
 	calls: Calls,
 	json = false,
 ): Promise<NodeTransport> {
-	return sdk === "v1" ? connectV1(session, calls, json) : connectV2(session, calls, json);
+	const options = { ...session.transportOptions, enableJsonResponse: json };
+	if (sdk === "v1") {
+		const transport = session.attach(new StreamableHTTPServerTransport(options));
+		// The SDK's own class does not fit its own interface under `exactOptionalPropertyTypes`.
+		await createV1(calls).connect(transport as Transport);
+		return transport;
+	}
+	const transport = session.attach(new NodeStreamableHTTPServerTransport(options));
+	await createV2(calls).connect(transport);
+	return transport;
 }
 
-async function connectV1(
-	session: GuardedSession<NodeTransport>,
-	calls: Calls,
-	json: boolean,
-): Promise<NodeTransport> {
+/** Connects such a server to a transport of the guard's own. */
+export async function connectOwn(sdk: Sdk, transport: GuardTransport, calls: Calls): Promise<void> {
+	await (sdk === "v1" ? createV1(calls) : createV2(calls)).connect(transport);
+}
+
+function createV1(calls: Calls): McpServerV1 {
 	const server = new McpServerV1(info, capabilities);
 	for (const tool of TOOLS) {
 		server.registerTool(tool, { inputSchema }, async ({ name }, extra) => {
@@ -74,18 +87,10 @@ async function connectV1(
 		});
 	}
 	server.server.onerror = ({ message }) => void calls.errors.push(message);
-	const options = { ...session.transportOptions, enableJsonResponse: json };
-	const transport = session.attach(new StreamableHTTPServerTransport(options));
-	// The SDK's own class does not fit its own interface under `exactOptionalPropertyTypes`.
-	await server.connect(transport as Transport);
-	return transport;
+	return server;
 }
 
-async function connectV2(
-	session: GuardedSession<NodeTransport>,
-	calls: Calls,
-	json: boolean,
-): Promise<NodeTransport> {
+function createV2(calls: Calls): McpServerV2 {
 	const server = new McpServerV2(info, capabilities);
 	for (const tool of TOOLS) {
 		server.registerTool(tool, { inputSchema: z.object(inputSchema) }, async ({ name }, { mcpReq, http }) =>
@@ -103,10 +108,7 @@ async function connectV2(
 		);
 	}
 	server.server.onerror = ({ message }) => void calls.errors.push(message);
-	const options = { ...session.transportOptions, enableJsonResponse: json };
-	const transport = session.attach(new NodeStreamableHTTPServerTransport(options));
-	await server.connect(transport);
-	return transport;
+	return server;
 }
 
 async function run(calls: Calls, tool: string, name: string, request: Request) {

@@ -23,5 +23,5 @@ test.each(blocks)("the code of docs/hosts.md is that of the example ($files.0)",
 });
 
 test("every host has its code", () => {
-	expect(blocks.length).toBe(7);
+	expect(blocks.length).toBe(8);
 });

@@ -21,7 +21,6 @@ const OF_EVENTS = [
 	"unacknowledged",
 	"locate",
 	"read",
-	"lastWritten",
 	"lastAcknowledged",
 	"hold",
 	"release",

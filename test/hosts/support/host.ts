@@ -26,6 +26,9 @@ export const data: PolicyData = {
 		announce: { aud: [], scope: [] },
 		bulk: { aud: [], scope: [] },
 		log: { aud: [], scope: [] },
+		whence: { aud: [], scope: [] },
+		poll: { aud: [], scope: [] },
+		straggle: { aud: [], scope: [] },
 	},
 	coverage: { [SERVER]: [`${SERVER}/tools/*`] },
 };

@@ -14,6 +14,32 @@ export function createTestServer(gates: Gates): McpServer {
 		return text(JSON.stringify(authInfo));
 	});
 
+	server.registerTool("whence", { description: "Says what it knows of the request." }, ({ http }) => {
+		const { method, url, headers } = http?.req ?? {};
+		return text([method, url, headers?.get("x-trace")].join(" "));
+	});
+
+	server.registerTool(
+		"poll",
+		{
+			description: "Lets a stream of the client's go.",
+			inputSchema: z.object({ closer: z.enum(["closeSSE", "closeStandaloneSSE"]), gate: z.string() }),
+		},
+		async ({ closer, gate }, { sessionId = "", http }) => {
+			const close = http?.[closer];
+			if (close === undefined) return text(`no ${closer}`);
+			close();
+			await gates.pass(sessionId, gate);
+			return text("polled");
+		},
+	);
+
+	server.registerTool("straggle", { description: "Has something late of request 1." }, async () => {
+		const params = { progressToken: "of 1", progress: 9, message: "late" };
+		await server.server.notification({ method: "notifications/progress", params }, { relatedRequestId: 1 });
+		return text("sent");
+	});
+
 	server.registerTool("announce", { description: "Tells the session, and nobody's call." }, async () => {
 		await server.server.notification({ method: "notifications/tools/list_changed" });
 		return text("announced");

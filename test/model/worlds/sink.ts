@@ -21,12 +21,12 @@ export interface Reader {
  */
 export function createReader(isEnough: (frames: readonly Frame[]) => boolean = () => false): Reader {
 	const frames: Frame[] = [];
-	const closed = new AbortController();
+	const listeners: (() => void)[] = [];
 	let state: ReturnType<Reader["state"]> = "open";
 	const close = (how: typeof state) => {
 		if (state !== "open") return;
 		state = how;
-		closed.abort(how);
+		for (const listener of listeners) listener();
 	};
 	return {
 		frames,
@@ -40,7 +40,8 @@ export function createReader(isEnough: (frames: readonly Frame[]) => boolean = (
 			},
 			end: () => close("end"),
 			cut: () => close("cut"),
-			closed: closed.signal,
+			isOpen: () => state === "open",
+			onClose: (listener) => void (state === "open" ? listeners.push(listener) : listener()),
 		},
 	};
 }

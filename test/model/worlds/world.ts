@@ -192,6 +192,17 @@ export async function createWorld(stage: Stage, layout: Layout, binding: Need, s
 		const at = ids.indexOf(id);
 		return at < 0 ? undefined : at;
 	};
+	/** The position of the newest event that has been written; 0 also when the session has ended. */
+	async function countWritten(): Promise<number> {
+		let written = 0;
+		for (const [position, id] of ids.entries()) {
+			const { position: found } = await events.locate(key, id);
+			if (found === "ahead" || found === "unknown") break;
+			written = position;
+		}
+		return written;
+	}
+
 	let attached: { reader: Reader; name: string; era: number } | undefined;
 	const note = (reader: Reader) => {
 		for (const { id } of reader.frames) {
@@ -272,8 +283,8 @@ export async function createWorld(stage: Stage, layout: Layout, binding: Need, s
 		},
 		async state() {
 			const isAlive = (await sessions.find(key)) !== undefined;
-			const last = await events.lastWritten(key, STREAM);
-			const written = last === undefined ? 0 : (positionOf(last) ?? 0);
+			const written = await countWritten();
+			const last = ids[written];
 			const [first] = last === undefined ? [] : await events.unacknowledged(key, last);
 			return {
 				appended: ids.length - 1,
