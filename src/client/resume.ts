@@ -141,6 +141,8 @@ async function reopen(
 	}
 	await response.body?.cancel();
 	const { status } = response;
+	// Nothing more comes on the stream (HTML Living Standard section 9.2.1), and the call's own result has not come.
+	if (status === 204) return { ...lost("The stream has ended without the result"), status };
 	if (response.ok || status >= 500 || TRANSIENT.includes(status)) return { again: retryAfter(response) };
 	return { ...lost("The stream cannot be resumed"), status };
 }

@@ -236,7 +236,7 @@ export async function createEndpoint<T extends SdkTransport>(
 			if ("answer" in admitted) return { answer: admitted.answer };
 			const { session, post, found } = admitted;
 			if (session !== undefined && connect !== undefined) {
-				if (admitted.opens) await connectOwn(ground, session, connect);
+				if (admitted.opens) await connectOwn(ground, session, "streamable-http", connect);
 				return { answer: await answerPost(ground, incoming, admitted, session, session.own, extra) };
 			}
 			if (session !== undefined && post !== undefined) await serve(ground, found, session, post, response);
@@ -250,7 +250,8 @@ export async function createEndpoint<T extends SdkTransport>(
 
 		async openSse(incoming, messages) {
 			const opening = await openSse(ground, lives, incoming, messages);
-			if ("session" in opening && connect !== undefined) await connectOwn(ground, opening.session, connect);
+			if ("session" in opening && connect !== undefined)
+				await connectOwn(ground, opening.session, "sse", connect);
 			return opening.answer;
 		},
 		postSse: (incoming, body, extra) => postSse(ground, lives, incoming, body, extra),

@@ -1,4 +1,4 @@
-import type { RequestId } from "../generated/types.ts";
+import type { RequestId, SessionFacts } from "../generated/types.ts";
 import { emit } from "../resume/emit.ts";
 import { endSession, foundOf, type Ground } from "../resume/ground.ts";
 import { createPost, type LivePost, type LiveSession, postOf } from "../resume/live.ts";
@@ -26,8 +26,13 @@ export type Connect = (transport: GuardTransport) => Promise<void> | void;
  *
  * @throws {TypeError} if `connect` has connected nothing; or what it throws
  */
-export async function connectOwn(ground: Ground, session: LiveSession, connect: Connect): Promise<void> {
-	const transport = createOwnTransport(ground, session);
+export async function connectOwn(
+	ground: Ground,
+	session: LiveSession,
+	kind: SessionFacts["transport"],
+	connect: Connect,
+): Promise<void> {
+	const transport = createOwnTransport(ground, session, kind);
 	try {
 		await connect(transport);
 		if (transport.onmessage === undefined) throw new TypeError("`connect` has connected no MCP server");
@@ -37,24 +42,31 @@ export async function connectOwn(ground: Ground, session: LiveSession, connect: 
 	}
 }
 
-function createOwnTransport(ground: Ground, session: LiveSession): GuardTransport {
-	const rest: LivePost = nobodys(ground, session);
+function createOwnTransport(
+	ground: Ground,
+	session: LiveSession,
+	kind: SessionFacts["transport"],
+): GuardTransport {
+	const rest = kind === "sse" ? nobodys(ground, session) : undefined;
 	let isClosed = false;
+	let first: object | undefined;
 
 	const transport: GuardTransport = {
 		sessionId: session.id,
 		async start() {},
 		async send(message, options) {
-			const call = readEmitted(message).response ?? options?.relatedRequestId;
-			const post = call === undefined ? undefined : (postOf(session, call) ?? rest);
-			const shown = post?.show(message) ?? message;
-			await emit(ground, session, {
-				message: shown,
-				post,
-				// Nobody waits for a call that has ended, and another may have its id by now.
-				call: post === rest ? undefined : call,
-				context: currentPost(),
-			});
+			const { response } = readEmitted(message);
+			if (response !== undefined) first ??= message;
+			const call = response ?? options?.relatedRequestId;
+			const known = call === undefined ? undefined : postOf(session, call);
+			if (call !== undefined && known === undefined) {
+				// Nobody waits for it, and another may have its id by now. On HTTP+SSE everything comes on one stream.
+				if (rest === undefined || response !== undefined) throw new Error("the call has ended");
+				await emit(ground, session, { message, post: rest });
+				return;
+			}
+			const shown = known?.show(message) ?? message;
+			await emit(ground, session, { message: shown, post: known, call, context: currentPost() });
 		},
 		async close() {
 			if (isClosed) return;
@@ -67,6 +79,9 @@ function createOwnTransport(ground: Ground, session: LiveSession): GuardTranspor
 		receive(message, post, extra) {
 			if (typeof message !== "object" || message === null) return;
 			runPost(post, () => transport.onmessage?.(message, extra));
+		},
+		get hasFailed() {
+			return first !== undefined && "error" in first;
 		},
 	};
 	session.close = () => transport.close();

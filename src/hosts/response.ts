@@ -20,7 +20,9 @@ export async function writeAnswer(response: ServerResponse, answer: Answer): Pro
 }
 
 function writeWhole(response: ServerResponse, { status, headers, body }: WholeAnswer): void {
-	response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+	// RFC 9110 section 8.6: not with 204.
+	const length = status === 204 ? {} : { "content-length": Buffer.byteLength(body) };
+	response.writeHead(status, { ...headers, ...length });
 	response.end(body);
 }
 

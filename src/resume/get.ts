@@ -13,7 +13,16 @@ import {
 import { errorAnswer, failedFrames, refusalAnswer } from "../wire/refusal.ts";
 import { errorFrame } from "../wire/sse.ts";
 import { acknowledge, createDeliver } from "./delivery.ts";
-import { type Found, findSession, type Ground, getStreamOf, type Incoming, prime, settle } from "./ground.ts";
+import {
+	type Found,
+	findSession,
+	type Ground,
+	getStreamOf,
+	type Incoming,
+	NOBODY,
+	prime,
+	settle,
+} from "./ground.ts";
 import { pumpAll, pumpPrefix, type ResumePump } from "./pump.ts";
 
 /** A JSON-RPC error that no guard decided (as the MCP SDKs answer). */
@@ -23,7 +32,7 @@ const STAGE_TTL = 60;
 
 /**
  * Answers a GET: the session's own stream, or with `Last-Event-ID` the stream that the cursor is of, replayed from the
- * event log and then live.
+ * event log and then live; 204 if nothing more can come (HTML Living Standard section 9.2.1: do not come back).
  */
 export async function answerGet(ground: Ground, incoming: Incoming): Promise<Answer> {
 	const { headers } = incoming;
@@ -45,7 +54,7 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
 	const { key } = requireRecord(found);
 	const { events } = ground;
 	const stream = getStreamOf(key);
-	if ((await events.holder(key, stream)) !== undefined) {
+	if (![undefined, NOBODY].includes(await events.holder(key, stream))) {
 		return plain(409, "Conflict: Only one SSE stream is allowed per session");
 	}
 	// Who comes without a cursor has nothing that it has not acknowledged.
@@ -108,8 +117,12 @@ async function answerAt(
 
 	if (location.position === "retained") {
 		if (decision.outcome === "proceed") {
-			const pump = pumpOf(ground, found, requireRecord(found).key, location.stream, cursor, primes);
+			const { key } = requireRecord(found);
+			const pump = pumpOf(ground, found, key, location.stream, cursor, primes);
 			await proceeds?.();
+			// A client whose stream ended without what it takes for a response would ask for it again and again.
+			const left = await ground.events.read(key, location.stream, cursor, 1);
+			if (left.events.length === 0 && left.finished) return { status: 204, headers: {}, body: "" };
 			return streamAll(pump);
 		}
 		if (decision.outcome === "reauthorize") {

@@ -138,6 +138,9 @@ export async function prime(
 	return id;
 }
 
+/** The holder of a stream whose connection is to end cleanly; no name of `newName` is the same. */
+export const NOBODY = ".";
+
 const ofThisProcess = randomBytes(9).toString("base64url");
 let names = 0;
 

@@ -50,6 +50,8 @@ export type MessageExtra = object;
 export interface OwnTransport {
 	/** `post`: what the message came in, if it has calls. */
 	receive(message: unknown, post: LivePost | undefined, extra: MessageExtra): void;
+	/** Whether the server has answered its first request, `initialize`, with an error. */
+	readonly hasFailed: boolean;
 }
 
 /** What this machine runs of a session. */

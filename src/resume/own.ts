@@ -4,7 +4,7 @@ import { acceptsAnswers, protocolVersion, takesEmptyEvents } from "../wire/heade
 import { isInitialize, revisionAsked } from "../wire/messages.ts";
 import { errorAnswer } from "../wire/refusal.ts";
 import { closeCalls } from "./calls.ts";
-import { type Ground, type Incoming, newName, prime } from "./ground.ts";
+import { endSession, type Ground, type Incoming, inBackground, NOBODY, prime } from "./ground.ts";
 import { type LiveSession, type MessageExtra, type OwnTransport, unionOf } from "./live.ts";
 import type { Admitted } from "./post.ts";
 import { pumpAll } from "./pump.ts";
@@ -66,14 +66,12 @@ export async function answerPost(
 		async stream(sink) {
 			for (const message of messages) own.receive(message, post, { ...extra, ...closers });
 			await pumpAll(pump, sink);
+			if (opens && own.hasFailed) await endSession(ground, key);
 		},
 	};
 }
 
-/** Takes a stream from its connection, so that the client polls (MCP 2025-11-25, SEP-1699). */
+/** Ends a stream's connection cleanly, so that the client polls (MCP 2025-11-25, SEP-1699). */
 function letGo(ground: Ground, key: string, stream: string): void {
-	const { events } = ground;
-	const nobody = newName();
-	const taken = events.hold(key, stream, nobody).then(() => events.release(key, stream, nobody));
-	taken.catch((error) => ground.report(error, "a store has failed"));
+	inBackground(ground, ground.events.hold(key, stream, NOBODY));
 }

@@ -6,7 +6,7 @@ import { type AnyDecision, failedFrames, type Refused } from "../wire/refusal.ts
 import { cursorFrame, errorFrame, keepAliveFrame, messageFrame, retryFrame } from "../wire/sse.ts";
 import { type Deliver, decideAgain } from "./delivery.ts";
 import { atExpiry } from "./expiry.ts";
-import { type Found, type Ground, inBackground, newName, settle } from "./ground.ts";
+import { type Found, type Ground, inBackground, NOBODY, newName, settle } from "./ground.ts";
 import { createShow } from "./show.ts";
 
 /** How many events are read from the log at a time. */
@@ -67,7 +67,6 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 	const cancelExpiry = atExpiry(ground, found, () => cut(ground.guard.session(found.facts)));
 	const stopListening = ground.guard.onRevision(bell.ring);
 	let { revision } = found;
-	const isHeld = async () => sink.isOpen() && (await events.holder(key, stream)) === holder;
 	const refusedBy = () => {
 		if (revision === ground.guard.revision) return undefined;
 		({ revision } = ground.guard);
@@ -78,7 +77,10 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 		if (pump.told !== undefined) await sink.write(pump.told);
 		else if (pump.primes && pump.cursor !== undefined) await sink.write(cursorFrame(pump.cursor));
 		let at = pump.told === undefined ? pump.cursor : undefined;
-		while (await isHeld()) {
+		while (sink.isOpen()) {
+			const held = await events.holder(key, stream);
+			if (held === NOBODY) return sink.end();
+			if (held !== holder) break;
 			const refused = refusedBy();
 			if (refused !== undefined) return cut(refused);
 			const stretch = await events.read(key, stream, at, STRETCH);

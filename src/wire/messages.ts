@@ -16,15 +16,16 @@ export type ClientMessage =
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads one message of a POST body; `undefined`: it is none, or could be read as more than one kind.
- * MCP 2025-11-25 sections Requests, Responses, Notifications.
+ * Reads one message of a POST body; `undefined`: it is none, or could be read as more than one kind. What MCP servers do
+ * not take is none: nothing would answer it. MCP 2025-11-25 sections Requests, Responses, Notifications, and schema.
  */
 export function readMessage(value: unknown): ClientMessage | undefined {
 	if (!isObject(value) || value.jsonrpc !== "2.0") return undefined;
 	const { method, id, params = {} } = value;
 	if (method === undefined) return readResponse(value);
-	if (typeof method !== "string" || method === "" || !isObject(params)) return undefined;
-	if ("result" in value || "error" in value) return undefined;
+	if (!hasOnly(value, ["jsonrpc", "id", "method", "params"])) return undefined;
+	if (typeof method !== "string" || method === "" || !isObject(params) || !isMeta(params._meta))
+		return undefined;
 	if (!("id" in value)) return readNotification(method, params);
 	return isRequestId(id) ? readRequest(method, id, params) : undefined;
 }
@@ -42,11 +43,25 @@ export function revisionAsked(body: unknown): string | undefined {
 	return typeof protocolVersion === "string" ? protocolVersion : undefined;
 }
 
-function readResponse({ id, result, error }: Fields): ClientMessage | undefined {
+function readResponse(value: Fields): ClientMessage | undefined {
+	const { id, result, error } = value;
 	if (!isRequestId(id)) return undefined;
-	const isResult = isObject(result) && error === undefined;
-	const isError = result === undefined && isObject(error) && typeof error.code === "number";
-	return isResult || isError ? { kind: "answer", reference: answerReference(id) } : undefined;
+	const isResult = hasOnly(value, ["jsonrpc", "id", "result"]) && isObject(result) && isMeta(result._meta);
+	const isAnswer = isResult || (hasOnly(value, ["jsonrpc", "id", "error"]) && isError(error));
+	return isAnswer ? { kind: "answer", reference: answerReference(id) } : undefined;
+}
+
+function hasOnly(value: Fields, members: readonly string[]): boolean {
+	return Object.keys(value).every((name) => members.includes(name));
+}
+
+function isMeta(meta: unknown): boolean {
+	if (meta === undefined) return true;
+	return isObject(meta) && (meta.progressToken === undefined || isRequestId(meta.progressToken));
+}
+
+function isError(error: unknown): boolean {
+	return isObject(error) && Number.isSafeInteger(error.code) && typeof error.message === "string";
 }
 
 function readRequest(method: string, request_id: RequestId, { name }: Fields): ClientMessage | undefined {
@@ -74,7 +89,7 @@ function isObject(value: unknown): value is Fields {
 }
 
 function isRequestId(value: unknown): value is RequestId {
-	return typeof value === "string" || typeof value === "number";
+	return typeof value === "string" || Number.isSafeInteger(value);
 }
 
 /** Methods that hand out no content of a call. tasks/list does: it shows what other calls have left. */

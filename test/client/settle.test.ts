@@ -141,7 +141,7 @@ const hanging: Record<string, Script & { readonly want: RecoveryErrorCode }> = {
 		resume: (response) => stream(response, "event: error\ndata: broken\n\n").end(),
 		want: "recovery_timeout",
 	},
-	"204": { call: cut, resume: status(204), want: "recovery_timeout" },
+	"204": { call: cut, resume: status(204), want: "result_lost" },
 	"200 with JSON": { call: cut, resume: (response) => json(response, 200, {}), want: "recovery_timeout" },
 	"no answer at all": { call: cut, resume: () => undefined, want: "recovery_timeout" },
 	"a broken connection each time": {

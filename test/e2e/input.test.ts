@@ -180,7 +180,7 @@ test("a call that is cancelled ends: its stream does, and its id is free", async
 	const body = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
 	expect(await answer(host, { token, session, body })).toMatchObject({ status: 202 });
 	expect(await answer(host, { method: "GET", token, session, cursor })).toMatchObject({
-		status: 200,
+		status: 204,
 		end: "clean",
 	});
 	expect(

@@ -11,6 +11,8 @@ import type { Sdk } from "./servers.ts";
 export interface CallOptions {
 	/** Takes up a call that was made before, from this event on. */
 	readonly cursor?: string;
+	/** Cancels the call. */
+	readonly signal?: AbortSignal;
 }
 
 /** How a call ended. */
@@ -77,6 +79,7 @@ interface RequestOptions {
 	readonly onprogress: () => void;
 	readonly onresumptiontoken: (cursor: string) => void;
 	readonly resumptionToken?: string;
+	readonly signal?: AbortSignal;
 }
 
 /** What the clients of both SDKs have. */
@@ -129,6 +132,7 @@ function wrap(
 					onprogress: () => undefined,
 					onresumptiontoken,
 					...(options.cursor !== undefined && { resumptionToken: options.cursor }),
+					...(options.signal !== undefined && { signal: options.signal }),
 				},
 			).then(
 				(result) => ({ text: textOf(result) }),

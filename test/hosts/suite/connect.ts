@@ -1,11 +1,10 @@
 import { createMemorySessionStore } from "mcp-resume-guard";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Connect } from "../../../src/hosts/own-transport.ts";
 import { call, clientOf, headersOf, initialize, openSession, told } from "../support/client.ts";
-import { type Host, run, SEARCH, type StartHost, token } from "../support/host.ts";
+import { type Host, run, type StartHost, token } from "../support/host.ts";
 import { send } from "../support/http.ts";
 import { createObservedLog } from "../support/log.ts";
-import { createTestServer } from "../support/tools.ts";
 
 /** Starts a host whose guard connects MCP servers itself. */
 export type StartConnected = (options: Parameters<StartHost>[0], connect: Connect) => Promise<Host>;
@@ -133,9 +132,9 @@ export function connectTests(start: StartConnected): void {
 			await standalone.count(1);
 
 			const posted = await client.post(bearer, call(7, "poll", { closer, gate: "later" }));
-			const cut = closer === "closeSSE" ? posted : standalone;
+			const released = closer === "closeSSE" ? posted : standalone;
 
-			expect(await cut.closed).toBe("cut");
+			expect(await released.closed).toBe("ended");
 			host.gates.open(client.session, "later");
 			const whole = closer === "closeSSE" ? await client.get(bearer, posted.cursor) : posted;
 			expect(await whole.closed).toBe("ended");
@@ -155,20 +154,41 @@ export function connectTests(start: StartConnected): void {
 		expect(told(posted)).toEqual(["#1 7 = no closeSSE"]);
 	});
 
-	test("what is sent for a call that is not known any more needs what all calls have needed", async () => {
-		const log = createObservedLog();
-		const host = await run(startOwn, { log, createServer: createTestServer });
+	test("what is sent for a call that has ended goes nowhere, and the sender is told", async () => {
+		const host = await run(startOwn);
 		const bearer = await token();
 		const client = await host.open(bearer);
 		const fetched = await client.post(bearer, call(1, "fetch", { id: "1" }));
 		await fetched.closed;
-		const own = await client.get(await token({ aud: SEARCH }));
+		const own = await client.get(bearer);
 		await own.count(1);
 
 		const posted = await client.post(bearer, call(7, "straggle"));
 
 		expect(await posted.closed).toBe("ended");
-		expect(await own.closed).toBe("cut");
-		expect(own.bytes.toString()).not.toContain("late");
+		expect(told(posted)).toEqual(["#1 cursor", "#2 7 = the call has ended"]);
+		expect(told(own)).toEqual(["#1 cursor"]);
 	});
+
+	test.each([
+		["no params", undefined],
+		["nothing in its params", {}],
+		["a revision alone", { protocolVersion: "2025-11-25" }],
+	])(
+		"an `initialize` with %s is answered with the server's error, and leaves no session",
+		async (_, params) => {
+			const host = await run(startOwn);
+			const bearer = await token();
+
+			const answered = await post(host.origin, headersOf(bearer), {
+				...initialize(),
+				params: params ?? undefined,
+			});
+			expect(await answered.closed).toBe("ended");
+			const client = clientOf(host.origin, String(answered.headers["mcp-session-id"]));
+
+			expect(JSON.parse(answered.events.at(-1)?.data ?? "")).toMatchObject({ id: 0, error: {} });
+			await vi.waitFor(async () => expect((await client.get(bearer)).status).toBe(404));
+		},
+	);
 }
