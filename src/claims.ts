@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readOnce } from "./frozen.ts";
 import type { Binding, Presented } from "./generated/types.ts";
 
 /** The claims of a verified token as a host has them: a JWT payload (RFC 9068), or an introspection response (RFC 7662). */
@@ -45,16 +46,18 @@ export function whyNoToken(claims: Claims): string | undefined {
  * for `client_id` where these are absent. Absent and null are one. Other claims are left out, except those that
  * `identityClaims` names.
  */
-export function readPresented(claims: Claims, identityClaims: readonly string[]): Reading<Presented> {
-	const parsed = claimsOfToken.safeParse(claims);
-	if (!parsed.success) return { problem: problemOf(parsed.error) };
-	const further = readFurther(claims, identityClaims);
-	if ("problem" in further) return further;
-	return { value: { ...further.value, ...normalised(parsed.data), exp: parsed.data.exp } };
-}
+export const readPresented = readOnce(
+	(claims: Claims, identityClaims: readonly string[]): Reading<Presented> => {
+		const parsed = claimsOfToken.safeParse(claims);
+		if (!parsed.success) return { problem: problemOf(parsed.error) };
+		const further = readFurther(claims, identityClaims);
+		if ("problem" in further) return further;
+		return { value: { ...further.value, ...normalised(parsed.data), exp: parsed.data.exp } };
+	},
+);
 
 /** Brings a recorded binding into the form of the facts; an anonymous session has `anonymous: true` and nothing else. */
-export function readBinding(claims: Claims, identityClaims: readonly string[]): Reading<Binding> {
+export const readBinding = readOnce((claims: Claims, identityClaims: readonly string[]): Reading<Binding> => {
 	if ("anonymous" in claims) {
 		return claims.anonymous === true && Object.keys(claims).length === 1
 			? { value: { anonymous: true } }
@@ -65,7 +68,7 @@ export function readBinding(claims: Claims, identityClaims: readonly string[]): 
 	const further = readFurther(claims, identityClaims);
 	if ("problem" in further) return further;
 	return { value: { ...further.value, ...normalised(parsed.data) } };
-}
+});
 
 /** Each value once, sorted: a set that compares by its text. */
 export function sortedSet(values: readonly string[]): string[] {

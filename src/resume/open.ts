@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Claims, readBinding } from "../claims.ts";
+import { deepFreeze } from "../frozen.ts";
 import type { Binding, SessionFacts } from "../generated/types.ts";
 import { principalOf, sessionKey } from "../sessions/key.ts";
 import { type Found, foundOf, type Ground, getStreamOf, prime } from "./ground.ts";
@@ -30,5 +31,5 @@ export async function openSession(
 function bindingOf({ guard }: Ground, presented: Claims | undefined): Binding {
 	const read = readBinding(presented ?? { anonymous: true }, guard.data.identity_claims);
 	if ("problem" in read) throw new Error(`a session cannot be opened under such claims: ${read.problem}`);
-	return read.value;
+	return deepFreeze(read.value);
 }

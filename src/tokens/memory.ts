@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { deepFreeze } from "../frozen.ts";
 import { type JwtRules, type VerifiedJwt, verifyJwt } from "./jwt.ts";
 
 /** Tokens that are remembered. */
@@ -28,14 +29,8 @@ export function createJwtMemory(rules: JwtRules): (jwt: string) => Promise<Verif
 				return found;
 			},
 		});
-		const frozen = { header: deepFrozen(header), claims: deepFrozen(claims) };
+		const frozen = { header: deepFreeze(header), claims: deepFreeze(claims) };
 		if (key !== undefined) known.set(name, { ...frozen, key });
 		return frozen;
 	};
-}
-
-function deepFrozen<T>(value: T): T {
-	if (typeof value !== "object" || value === null) return value;
-	for (const member of Object.values(value)) deepFrozen(member);
-	return Object.freeze(value);
 }
