@@ -22,14 +22,9 @@ export function isResponse(event: EmittedEvent): boolean {
 	return "result" in event.message || "error" in event.message;
 }
 
-/** An event that only gives the client its first id. */
-export function isPriming(event: EmittedEvent): boolean {
-	return Object.keys(event.message).length === 0;
-}
-
 /** The events of a stream that have a message, in order. */
 export function messagesOn(stream: string, emitted: readonly EmittedEvent[]): EmittedEvent[] {
-	return emitted.filter((event) => streamOf(event.id) === stream && !isPriming(event));
+	return emitted.filter((event) => streamOf(event.id) === stream);
 }
 
 export function rowOf(event: EmittedEvent, state: EventState): EventRow {

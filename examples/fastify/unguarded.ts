@@ -12,7 +12,7 @@ export interface EmittedEvent {
 	readonly id: string;
 	/** The tool that it belongs to, where there is one. */
 	readonly tool: string | undefined;
-	/** A JSON-RPC message, or `{}` where the stream was primed. */
+	/** A JSON-RPC message. */
 	readonly message: object;
 }
 
@@ -92,6 +92,8 @@ function createFilteringStore(
 ): EventStore {
 	return {
 		async storeEvent(stream, message) {
+			// No message, but what gives the client its first id.
+			if (Object.keys(message).length === 0) return log.start(session, stream);
 			const tool = toolOf(message, calls);
 			const label = { ...(tool !== undefined && { tool }), aud: [], scope: [] };
 			const answered = response.safeParse(message).data?.id;

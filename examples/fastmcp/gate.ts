@@ -230,6 +230,7 @@ export async function createGate(
 				// Without a priming event it cannot be told whose stream it is, and the session's own has one name in all.
 				if (isPriming(message)) posts.set(stream, at);
 				if (at.key === undefined || !posts.has(stream)) return NO_ID;
+				if (isPriming(message)) return events.start(at.key, stream);
 				const answered = "id" in message && !("method" in message) ? message.id : undefined;
 				if (answered !== undefined) at.answers += 1;
 				const label = labelOf(at);

@@ -16,7 +16,7 @@ export type StreamKind = "calls" | "lasting";
 
 /** What a caller appends. */
 export interface NewEvent {
-	/** The JSON-RPC message as JSON text; `{}` for a priming event (MCP 2025-11-25), which is neither pending nor sent. */
+	/** The JSON-RPC message as JSON text. */
 	readonly message: string;
 	readonly label: Label;
 	/** The call that this event belongs to, where it is known. */
@@ -53,7 +53,7 @@ export type Location =
 	| {
 			readonly position: "retained";
 			readonly stream: string;
-			/** Events after the cursor, in order, without priming events. */
+			/** Events after the cursor, in order. */
 			readonly pending: readonly EventHeader[];
 			/** Calls of the stream whose response has not been appended. */
 			readonly open: readonly Call[];
@@ -127,17 +127,20 @@ export interface EventLog {
 	acknowledge(session: SessionKey, id: string): Promise<void>;
 	/**
 	 * What a cursor claims to have: the events up to and with it that were written and are not acknowledged
-	 * yet, in order, without priming events.
+	 * yet, in order.
 	 */
 	unacknowledged(session: SessionKey, id: string): Promise<readonly EventHeader[]>;
 	locate(session: SessionKey, cursor: string): Promise<Location>;
 	/**
-	 * Events after the id `after` (`undefined`: from the start), in order, without priming events, at most
-	 * `limit`. After an id that was not issued on this stream: none, and `evicted`.
+	 * Events after the id `after` (`undefined`: all that are left), in order, at most `limit`. After an id that was not issued on this stream: none, and `evicted`.
 	 */
 	read(session: SessionKey, stream: string, after: string | undefined, limit: number): Promise<Stretch>;
-	/** The id up to which the client is known to have the stream; `undefined`: it has acknowledged nothing. */
-	lastAcknowledged(session: SessionKey, stream: string): Promise<string | undefined>;
+	/**
+	 * The id up to which a client is known to have the stream: where one starts that has no cursor. A stream that nothing
+	 * is acknowledged of has an id before its first event, which counts as written (it is what primes a client, MCP
+	 * 2025-11-25). Rejects with `session_ended`.
+	 */
+	start(session: SessionKey, stream: string): Promise<string>;
 
 	/** Takes the stream over from whoever holds it. */
 	hold(session: SessionKey, stream: string, holder: Holder): Promise<void>;

@@ -312,10 +312,10 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			if (!stream || (after !== undefined && at?.stream !== stream)) {
 				return { events: [], evicted: after !== undefined || !sessions.has(key), finished: false };
 			}
-			const evicted = at ? isGone(stream, at.n) : lost(stream) > stream.base;
+			const evicted = at ? isGone(stream, at.n) : lost(stream) > stream.start;
 			const events: StoredEvent[] = [];
 			let more = false;
-			for (const { header, message } of pendingAfter(stream, at?.n ?? stream.base)) {
+			for (const { header, message } of pendingAfter(stream, at?.n ?? stream.start)) {
 				more = events.length >= limit;
 				if (more) break;
 				events.push({ ...header, message });
@@ -323,9 +323,9 @@ export function createMemoryEventLog(given?: Partial<EventLogLimits>): MemoryEve
 			return { events, evicted, finished: !more && isFinished(stream) };
 		},
 
-		async lastAcknowledged(key, name) {
-			const stream = find(key)?.streams.get(name);
-			return stream && stream.acknowledged > stream.base ? idOf(stream, stream.acknowledged) : undefined;
+		async start(key, name) {
+			const stream = openStream(mustFind(key), name);
+			return idOf(stream, stream.acknowledged);
 		},
 
 		async hold(key, name, holder) {

@@ -40,8 +40,8 @@ export interface Session {
 export interface Stream {
 	readonly name: string;
 	readonly session: Session;
-	/** Its events are numbered from here: what is not higher may have been given to a forgotten stream of its name. */
-	readonly base: number;
+	/** Its events are numbered from here on: no lower number, which a forgotten stream of its name may have had, is its own. */
+	readonly start: number;
 	/** The newest that are left, without a gap. */
 	readonly events: Deque<Retained>;
 	/** The number of the newest event. */
@@ -88,15 +88,15 @@ export function requestKey(id: RequestId): string {
 }
 
 export function createStream(session: Session, name: string, order: number): Stream {
-	const base = session.forgotten;
+	const start = session.forgotten + 1;
 	return {
 		name,
 		session,
-		base,
+		start,
 		events: createDeque(),
-		last: base,
-		written: base,
-		acknowledged: base,
+		last: start,
+		written: start,
+		acknowledged: start,
 		order,
 		calls: [],
 		open: 0,
@@ -113,7 +113,7 @@ export function lost(stream: Stream): number {
 
 /** The events after number `n` are not all there, or `n` may have been given to a forgotten stream of its name. */
 export function isGone(stream: Stream, n: number): boolean {
-	return n <= stream.base || n < lost(stream);
+	return n < lost(stream);
 }
 
 /** Nothing more can come: it was opened for calls, and none of them is open. */
@@ -145,11 +145,6 @@ export function forgetAnswered(stream: Stream): void {
 	stream.calls = stream.calls.filter(({ state }) => state === "open" || --surplus < 0);
 }
 
-/** MCP 2025-11-25: the event that gives a client its first id; nothing that could be pending. */
-export function isPriming(event: { readonly message: string }): boolean {
-	return event.message === "{}";
-}
-
 export function idOf(stream: Stream, n: number): string {
 	return formatEventId(stream.name, stream.session.epoch, n);
 }
@@ -162,11 +157,11 @@ export function issued(session: Session, id: string): { stream: Stream; n: numbe
 	return stream && parsed.n <= stream.last ? { stream, n: parsed.n } : undefined;
 }
 
-/** The retained events after number `n`, in order, without priming events. */
+/** The retained events after number `n`, in order. */
 export function* pendingAfter(stream: Stream, n: number): Generator<Retained, void> {
 	for (let index = Math.max(0, n - lost(stream)); index < stream.events.length; index += 1) {
 		const event = stream.events.at(index);
-		if (event && !isPriming(event)) yield event;
+		if (event) yield event;
 	}
 }
 

@@ -27,7 +27,7 @@ const shared = {
 	sessions: withMethods("open", "find", "end", "endMatching", "onEnd", "repeated").optional(),
 	events: withMethods(
 		...["open", "drop", "quota", "openStream", "openCall", "closeCall", "reference", "forget", "append"],
-		...["markWritten", "acknowledge", "unacknowledged", "locate", "read", "lastAcknowledged"],
+		...["markWritten", "acknowledge", "unacknowledged", "locate", "read", "start"],
 		...["hold", "release", "holder", "watch"],
 	).optional(),
 	listCoveredTools: z.boolean().optional(),

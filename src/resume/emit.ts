@@ -1,4 +1,5 @@
 import { ResumeGuardError } from "../errors.ts";
+import type { EventLog } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
 import { isPriming, readEmitted, tellsOfCall } from "../wire/messages.ts";
 import { endCall, namesakes, widened } from "./calls.ts";
@@ -50,6 +51,7 @@ export function emit(ground: Ground, session: LiveSession, emitted: Emitted): Pr
 async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): Promise<string> {
 	const { events } = ground;
 	const { message, post } = emitted;
+	if (isPriming(message)) return prime(ground, session, post);
 	const { response: answered, references } = readEmitted(message);
 	const call = answered ?? emitted.call ?? onlyCall(post);
 	const stream = post?.stream ?? session.getStream;
@@ -70,7 +72,11 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 		if (post !== undefined) post.isAppending = false;
 		id = await appended;
 	} catch (error) {
-		if (answered === undefined || !isTooLarge(error)) throw error;
+		if (answered === undefined || !isTooLarge(error)) {
+			// Whoever waits for it would wait for ever.
+			post?.cut?.();
+			throw error;
+		}
 		// The call must end: whoever comes back for its result is told why there is none.
 		const told = { jsonrpc: "2.0", id: answered, error: { code: INTERNAL_ERROR, message: error.message } };
 		id = await events.append(session.key, stream, { ...event, message: JSON.stringify(told) });
@@ -78,8 +84,17 @@ async function emitNow(ground: Ground, session: LiveSession, emitted: Emitted): 
 	if (post === undefined) return id;
 	post.hasEmitted = true;
 	const header = { id, label, ...(call !== undefined && { request_id: call }) };
-	if (post.response?.isOpen()) await decideWriting(ground, session, post, header, isPriming(message));
+	if (post.response?.isOpen()) await decideWriting(ground, session, post, header);
 	if (answered !== undefined) endCall(session, answered);
+	return id;
+}
+
+// It says nothing, so there is nothing to decide or to keep.
+async function prime({ events }: Ground, session: LiveSession, post: LivePost | undefined): Promise<string> {
+	const id = await events.start(session.key, post?.stream ?? session.getStream);
+	if (post === undefined) return id;
+	post.hasEmitted = true;
+	if (post.response?.isOpen()) await markWriting(events, session, post, id);
 	return id;
 }
 
@@ -89,17 +104,22 @@ async function decideWriting(
 	session: LiveSession,
 	post: LivePost,
 	event: { id: string; label: Label; request_id?: RequestId },
-	isEmpty: boolean,
 ): Promise<void> {
-	const decision = isEmpty ? undefined : post.deliver(event);
-	if (decision === undefined || decision.outcome === "proceed") {
-		if (await ground.events.markWritten(session.key, event.id, post.holder)) post.hasCursor = true;
-		else post.response?.cut();
-		return;
-	}
+	const decision = post.deliver(event);
+	if (decision.outcome === "proceed") return markWriting(ground.events, session, post, event.id);
 	const { tool, rpc } = event.label;
 	await settle(ground, { moment: "delivery", decision, session: session.key, tool, rpc });
 	breakOff(post, decision);
+}
+
+async function markWriting(
+	events: EventLog,
+	session: LiveSession,
+	post: LivePost,
+	id: string,
+): Promise<void> {
+	if (await events.markWritten(session.key, id, post.holder)) post.hasCursor = true;
+	else post.response?.cut();
 }
 
 function onlyCall(post: LivePost | undefined): RequestId | undefined {

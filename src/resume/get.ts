@@ -20,10 +20,9 @@ import {
 	getStreamOf,
 	type Incoming,
 	NOBODY,
-	prime,
 	settle,
 } from "./ground.ts";
-import { pumpAll, pumpPrefix, type ResumePump } from "./pump.ts";
+import { type Pump, pumpAll, pumpPrefix } from "./pump.ts";
 
 /** A JSON-RPC error that no guard decided (as the MCP SDKs answer). */
 const PLAIN_ERROR = -32000;
@@ -58,7 +57,7 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
 		return plain(409, "Conflict: Only one SSE stream is allowed per session");
 	}
 	// Who comes without a cursor has nothing that it has not acknowledged.
-	const cursor = (await events.lastAcknowledged(key, stream)) ?? (await prime(ground, key, stream));
+	const cursor = await events.start(key, stream);
 	const location = await events.locate(key, cursor);
 	const pump = pumpOf(ground, found, key, stream, cursor, primes);
 	if (location.position === "evicted") return streamRest(pump);
@@ -70,7 +69,7 @@ async function openGetStream(ground: Ground, found: Found, primes: boolean): Pro
  * What no client is known to have had to go in part. This one has no cursor that it could be refused with, so it is told,
  * and then sent what there is.
  */
-async function streamRest(pump: ResumePump): Promise<Answer> {
+async function streamRest(pump: Pump): Promise<Answer> {
 	const { ground, found, key, cursor } = pump;
 	const position = "evicted";
 	const decision = ground.guard.resume({ ...found.facts, cursor: { last_event_id: cursor, position } });
@@ -158,15 +157,15 @@ function pumpOf(
 	stream: string,
 	cursor: string,
 	primes: boolean,
-): ResumePump {
+): Pump {
 	return { ground, found, key, stream, cursor, primes, deliver: createDeliver(ground, found) };
 }
 
-function streamAll(pump: ResumePump): StreamAnswer {
+function streamAll(pump: Pump): StreamAnswer {
 	return { status: 200, headers: sseHeaders, stream: (sink) => pumpAll(pump, sink) };
 }
 
-function streamPrefix(pump: ResumePump, decision: Reauthorize, waiting: readonly RequestId[]): StreamAnswer {
+function streamPrefix(pump: Pump, decision: Reauthorize, waiting: readonly RequestId[]): StreamAnswer {
 	return { status: 200, headers: sseHeaders, stream: (sink) => pumpPrefix(pump, decision, waiting, sink) };
 }
 
@@ -178,7 +177,7 @@ type Reauthorize = Extract<ResumeDecision, { outcome: "reauthorize" }>;
  * call waits for has only the first.
  */
 async function refuseInStages(
-	pump: ResumePump,
+	pump: Pump,
 	decision: Reauthorize,
 	waiting: readonly RequestId[],
 ): Promise<Answer> {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Claims } from "../claims.ts";
 import type { EventLog } from "../events/log.ts";
 import type { SessionInput } from "../facts.ts";
-import type { Label, RequestFacts } from "../generated/types.ts";
+import type { RequestFacts } from "../generated/types.ts";
 import type { Moment, ResumeGuard } from "../guard.ts";
 
 import { digest, sessionKey } from "../sessions/key.ts";
@@ -122,20 +122,6 @@ export function inBackground({ report }: Ground, work: Promise<unknown>): void {
 /** The session's own GET stream, under a name that no other session has. */
 export function getStreamOf(key: SessionKey): string {
 	return digest(`GET ${key}`).slice(0, 16);
-}
-
-/** Gives a stream on which nothing was written an id to put the client's cursor to. */
-export async function prime(
-	{ guard, events }: Ground,
-	key: SessionKey,
-	stream: string,
-	label: Label = guard.data.session_need,
-): Promise<string> {
-	const id = await events.append(key, stream, { message: "{}", label });
-	await events.markWritten(key, id);
-	// There is nothing in it that a client could have missed.
-	await events.acknowledge(key, id);
-	return id;
 }
 
 /** The holder of a stream whose connection is to end cleanly; no name of `newName` is the same. */

@@ -33,8 +33,10 @@ export interface LivePost {
 	readonly deliver: Deliver;
 	/** What its response may show, under its own token. */
 	readonly show: Show;
-	/** `undefined` until the host has given it. */
+	/** What the MCP server writes; `undefined` until the host has given it, and on the guard's own transport. */
 	response: ServerResponse | undefined;
+	/** Breaks its response off, whoever writes it. */
+	cut: (() => void) | undefined;
 	/** An event of its own is being handed to the event log. */
 	isAppending: boolean;
 	/** Whether anything has been emitted for it. */
@@ -143,6 +145,7 @@ export function createPost(
 		holder: newName(),
 		deliver: createDeliver(ground, found, covered),
 		response: undefined,
+		cut: undefined,
 		isAppending: false,
 		hasEmitted: false,
 		hasCursor: false,
@@ -163,6 +166,7 @@ export async function serve(
 	const { events } = ground;
 	const { key } = session;
 	post.response = response;
+	post.cut = response.cut;
 	await events.hold(key, post.stream, post.holder);
 	const cutIfTaken = () =>
 		events.holder(key, post.stream).then(

@@ -3,7 +3,7 @@ import { type Claims, readBinding } from "../claims.ts";
 import { deepFreeze } from "../frozen.ts";
 import type { Binding, SessionFacts } from "../generated/types.ts";
 import { principalOf, sessionKey } from "../sessions/key.ts";
-import { type Found, foundOf, type Ground, getStreamOf, prime } from "./ground.ts";
+import { type Found, foundOf, type Ground } from "./ground.ts";
 import type { LiveSession, LiveSessions } from "./live.ts";
 
 /**
@@ -22,8 +22,6 @@ export async function openSession(
 	const record = { key, binding, transport, opened_at: Date.now() / 1000 };
 	if ((await ground.sessions.open(record)) !== "opened") return undefined;
 	await ground.events.open(key, principalOf(binding));
-	// Before anything is said on the session's own stream, so that a client which comes for it has missed nothing.
-	await prime(ground, key, getStreamOf(key));
 	return { session: lives.of(key, id), found: foundOf(ground, facts.request, facts.presented, key, record) };
 }
 

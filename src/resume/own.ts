@@ -4,8 +4,8 @@ import { acceptsAnswers, protocolVersion, takesEmptyEvents } from "../wire/heade
 import { isInitialize, revisionAsked } from "../wire/messages.ts";
 import { errorAnswer } from "../wire/refusal.ts";
 import { closeCalls } from "./calls.ts";
-import { endSession, type Ground, type Incoming, inBackground, NOBODY, prime } from "./ground.ts";
-import { type LiveSession, type MessageExtra, type OwnTransport, unionOf } from "./live.ts";
+import { endSession, type Ground, type Incoming, inBackground, NOBODY } from "./ground.ts";
+import type { LiveSession, MessageExtra, OwnTransport } from "./live.ts";
 import type { Admitted } from "./post.ts";
 import { pumpAll } from "./pump.ts";
 
@@ -50,11 +50,9 @@ export async function answerPost(
 	const { key } = session;
 	const { stream, deliver } = post;
 	const primes = takesEmptyEvents(revisionAsked(body) ?? protocolVersion(incoming.headers) ?? "");
-	const [only, ...others] = post.calls.map((call) => call.label);
-	const label = others.length === 0 ? only : unionOf(post.calls.map((call) => call.label));
-	const first = primes && { cursor: await prime(ground, key, stream, label) };
+	const cursor = await ground.events.start(key, stream);
 	const calls = post.calls.map(({ request_id }) => request_id);
-	const pump = { ground, found, key, stream, ...first, primes, calls, deliver };
+	const pump = { ground, found, key, stream, cursor, primes, calls, deliver };
 	// Who has no cursor could not come back.
 	const closers = primes && {
 		closeSSEStream: () => letGo(ground, key, stream),
@@ -64,6 +62,7 @@ export async function answerPost(
 		status: 200,
 		headers: { ...sseHeaders, "mcp-session-id": session.id },
 		async stream(sink) {
+			post.cut = sink.cut;
 			for (const message of messages) own.receive(message, post, { ...extra, ...closers });
 			await pumpAll(pump, sink);
 			if (opens && own.hasFailed) await endSession(ground, key);

@@ -20,9 +20,9 @@ export interface Pump {
 	readonly found: Found;
 	readonly key: string;
 	readonly stream: string;
-	/** Events after this id are sent; without one, all that there are. */
-	readonly cursor?: string;
-	/** What is said first: events after the id that the client has are gone. */
+	/** Events after this id are sent. */
+	readonly cursor: string;
+	/** Events after the cursor are gone, which the client is told with this; all that is left is sent. */
 	readonly told?: string;
 	/** Whether the client takes an event without data, which secures its cursor. */
 	readonly primes: boolean;
@@ -32,11 +32,6 @@ export interface Pump {
 	 */
 	readonly calls?: readonly RequestId[];
 	readonly deliver: Deliver;
-}
-
-/** After a cursor. */
-export interface ResumePump extends Pump {
-	readonly cursor: string;
 }
 
 /**
@@ -75,7 +70,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 
 	try {
 		if (pump.told !== undefined) await sink.write(pump.told);
-		else if (pump.primes && pump.cursor !== undefined) await sink.write(cursorFrame(pump.cursor));
+		else if (pump.primes) await sink.write(cursorFrame(pump.cursor));
 		let at = pump.told === undefined ? pump.cursor : undefined;
 		while (sink.isOpen()) {
 			const held = await events.holder(key, stream);
@@ -84,8 +79,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
 			const refused = refusedBy();
 			if (refused !== undefined) return cut(refused);
 			const stretch = await events.read(key, stream, at, STRETCH);
-			if (stretch.evicted && (at !== undefined || pump.told === undefined))
-				return cut(decideEvicted(pump, at));
+			if (stretch.evicted && at !== undefined) return cut(decideEvicted(pump, at));
 			for (const event of stretch.events) {
 				const refused = refusedBy() ?? (await whyNot(pump, event));
 				if (refused !== undefined) return cut(refused);
@@ -112,7 +106,7 @@ export async function pumpAll(pump: Pump, sink: Sink): Promise<void> {
  * client that has had a response on a stream does not come back to it: then the calls of it that still wait are failed.
  */
 export async function pumpPrefix(
-	pump: ResumePump,
+	pump: Pump,
 	decision: Extract<ResumeDecision, { outcome: "reauthorize" }>,
 	waiting: readonly RequestId[],
 	sink: Sink,
@@ -160,7 +154,7 @@ async function whyNot(
 }
 
 /** Events had to go before they could be sent. Where the client has a cursor its next GET is answered with this. */
-function decideEvicted({ ground, found }: Pump, at = ""): AnyDecision {
+function decideEvicted({ ground, found }: Pump, at: string): AnyDecision {
 	return ground.guard.probe.resume({ ...found.facts, cursor: { last_event_id: at, position: "evicted" } });
 }
 

@@ -5,7 +5,7 @@ import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
 import { endpointFrame } from "../wire/sse.ts";
 import { closeCalls } from "./calls.ts";
 import { createDeliver } from "./delivery.ts";
-import { findSession, type Ground, type Incoming, prime, settle } from "./ground.ts";
+import { findSession, type Ground, type Incoming, settle } from "./ground.ts";
 import type { LiveSession, LiveSessions, MessageExtra } from "./live.ts";
 import { openSession } from "./open.ts";
 import { admitPost } from "./post.ts";
@@ -49,7 +49,7 @@ export async function openSse(
 	const { session } = opened;
 	const { key, id, getStream: stream } = session;
 	await ground.events.openStream(key, stream, [], "lasting");
-	const cursor = (await ground.events.lastAcknowledged(key, stream)) ?? (await prime(ground, key, stream));
+	const cursor = await ground.events.start(key, stream);
 	const deliver = createDeliver(ground, opened.found);
 	const pump = { ground, found: opened.found, key, stream, cursor, primes: false, deliver };
 	return {

@@ -90,5 +90,5 @@ test("a label is kept with what it was stored for: raising a need holds back wha
 	const post = await answer(host, { token, session, body: toolCall(1, "search", { query: "x", pages: 3 }) });
 	expect(numbersOf(idsOf(post))).toEqual([2, 3, 4, 5]);
 	const labels = host.emitted.flatMap(({ tool }) => tool ?? []);
-	expect(labels).toEqual(Array(5).fill("search"));
+	expect(labels).toEqual(Array(4).fill("search"));
 });

@@ -27,8 +27,6 @@ export function call(request_id: RequestId, of: Label = SEARCH): Call {
 	return { request_id, label: of };
 }
 
-export const PRIMING: NewEvent = { message: "{}", label: SEARCH };
-
 export function progress(text: string, request_id?: RequestId): NewEvent {
 	const message = JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params: { text } });
 	return request_id === undefined ? { message, label: SEARCH } : { message, label: SEARCH, request_id };
@@ -179,23 +177,44 @@ export function eventLogSuite(
 		}
 	});
 
-	test("priming events are neither pending nor read, but are cursors", async () => {
+	test("a stream starts with an id of its own, which is no event, and later with what is acknowledged", async () => {
 		const { log } = await create();
-		const all = await appendAll(log, A, "s", PRIMING, progress("1"), PRIMING, progress("2"));
-		await log.markWritten(A, at(all, 2));
-		expect(ids((await log.read(A, "s", undefined, 10)).events)).toEqual([all[1], all[3]]);
-		const first = await log.locate(A, at(all, 0));
-		expect(first.position === "retained" && ids(first.pending)).toEqual([all[1], all[3]]);
-		const third = await log.locate(A, at(all, 2));
-		expect(third.position === "retained" && ids(third.pending)).toEqual([all[3]]);
-		expect(ids(await log.unacknowledged(A, at(all, 2)))).toEqual([all[1]]);
-		expect(await written(log, A, all)).toBe(3);
+		await log.openStream(A, "s", [call(1)]);
+		const start = await log.start(A, "s");
+		expect(await log.locate(A, start)).toEqual({
+			position: "retained",
+			stream: "s",
+			pending: [],
+			open: [call(1)],
+		});
+		const all = await appendAll(log, A, "s", progress("1", 1), result(1));
+		expect(all).not.toContain(start);
+		const located = await log.locate(A, start);
+		expect(located.position === "retained" && ids(located.pending)).toEqual(all);
+		expect(ids((await log.read(A, "s", start, 10)).events)).toEqual(all);
+		expect(await written(log, A, all)).toBe(0);
+		await log.markWritten(A, at(all, 0));
+		expect(await log.start(A, "s")).toBe(start);
+		expect(ids(await log.unacknowledged(A, at(all, 1)))).toEqual([all[0]]);
+		await log.acknowledge(A, at(all, 1));
+		expect(await log.start(A, "s")).toBe(all[0]);
+	});
+
+	test("the start of a stream is evicted when its first event is, and there is none in a session that has ended", async () => {
+		const { log } = await create({ eventsPerPrincipal: 2 });
+		const start = await log.start(A, "s");
+		await fill(log, A, "s", 3);
+		expect(await position(log, A, start)).toBe("evicted");
+		expect(await log.read(A, "s", start, 10)).toMatchObject({ evicted: true });
+		await log.drop(A);
+		await expect(log.start(A, "s")).rejects.toMatchObject(ended);
+		await expect(log.start("never", "s")).rejects.toMatchObject(ended);
 	});
 
 	test("read goes on after an id, as far as its limit, and says when nothing more can come", async () => {
 		const { log } = await create();
 		await log.openStream(A, "s", [call(1)]);
-		const all = await appendAll(log, A, "s", progress("1"), progress("2"), result(1), PRIMING);
+		const all = await appendAll(log, A, "s", progress("1"), progress("2"), result(1));
 		const first = await log.read(A, "s", undefined, 2);
 		expect([ids(first.events), first.finished]).toEqual([[all[0], all[1]], false]);
 		const second = await log.read(A, "s", at(all, 1), 1);
@@ -213,7 +232,7 @@ export function eventLogSuite(
 		expect(await log.read(A, "s", at(others, 0), 10)).toEqual(nothing);
 		expect(await log.read(B, "s", at(all, 0), 10)).toEqual(nothing);
 		expect(await log.read(A, "s", "garbage", 10)).toEqual(nothing);
-		expect(await log.read(A, "s", at(all, 0).replace(/1$/, "9"), 10)).toEqual(nothing);
+		expect(await log.read(A, "s", at(all, 0).replace(/\d+$/, "9"), 10)).toEqual(nothing);
 		expect(await log.read(A, "none", at(all, 0), 10)).toEqual(nothing);
 		expect(await log.read(A, "none", undefined, 10)).toEqual({ events: [], evicted: false, finished: false });
 	});
@@ -225,8 +244,8 @@ export function eventLogSuite(
 		await log.markWritten(A, at(all, 1));
 		const positions = await Promise.all(all.map((id) => position(log, A, id)));
 		expect(positions).toEqual(["retained", "retained", "ahead"]);
-		for (const n of ["4", "999999", "9007199254740991"]) {
-			expect(await position(log, A, at(all, 0).replace(/1$/, n))).toBe("ahead");
+		for (const n of ["5", "999999", "9007199254740991"]) {
+			expect(await position(log, A, at(all, 0).replace(/\d+$/, n))).toBe("ahead");
 		}
 	});
 
@@ -241,15 +260,15 @@ export function eventLogSuite(
 			".",
 			"...",
 			"..1",
-			id.replace(/1$/, "0"),
-			id.replace(/1$/, "01"),
-			id.replace(/1$/, "-1"),
-			id.replace(/1$/, "+1"),
-			id.replace(/1$/, "1e0"),
-			id.replace(/1$/, "1.0"),
-			id.replace(/1$/, "0x1"),
-			id.replace(/1$/, "9007199254740992"),
-			id.replace(/1$/, "9".repeat(400)),
+			id.replace(/\d+$/, "0"),
+			id.replace(/\d+$/, "01"),
+			id.replace(/\d+$/, "-1"),
+			id.replace(/\d+$/, "+1"),
+			id.replace(/\d+$/, "1e0"),
+			id.replace(/\d+$/, "1.0"),
+			id.replace(/\d+$/, "0x1"),
+			id.replace(/\d+$/, "9007199254740992"),
+			id.replace(/\d+$/, "9".repeat(400)),
 			`${id} `,
 			` ${id}`,
 			`${id}\n`,
@@ -306,7 +325,7 @@ export function eventLogSuite(
 	test("two drops in a row resume from the same cursor", async () => {
 		const { log } = await create();
 		await log.openStream(A, "s", [call(1)]);
-		const all = await appendAll(log, A, "s", PRIMING, progress("1", 1), progress("2", 1));
+		const all = await appendAll(log, A, "s", progress("0"), progress("1", 1), progress("2", 1));
 		await log.markWritten(A, at(all, 1));
 		const first = await log.locate(A, at(all, 1));
 		// The second connection wrote one more, which was lost on the way.
@@ -356,7 +375,7 @@ export function eventLogSuite(
 	test("ids of no session, stream or event are marked and acknowledged without effect", async () => {
 		const { log } = await create();
 		const all = await fill(log, A, "s", 2, false);
-		for (const id of ["garbage", at(all, 0).replace(/1$/, "3"), at(all, 0).replace(/^s/, "t")]) {
+		for (const id of ["garbage", at(all, 0).replace(/\d+$/, "4"), at(all, 0).replace(/^s/, "t")]) {
 			await log.markWritten(A, id);
 			await log.acknowledge(A, id);
 			await log.markWritten("never", id);
@@ -576,7 +595,7 @@ export function eventLogSuite(
 		const { log } = await create({ events: 2 });
 		const theirs = await fill(log, B, "s", 2, false);
 		await log.openStream(A, "s", [call(1)]);
-		const all = await appendAll(log, A, "s", PRIMING, result(1));
+		const all = await appendAll(log, A, "s", progress("0"), result(1));
 		await log.markWritten(A, at(all, 0));
 		expect(await retained(log, B, "s")).toEqual(theirs);
 		expect(await log.read(A, "s", at(all, 0), 10)).toEqual({ events: [], evicted: true, finished: true });
@@ -801,7 +820,7 @@ export function eventLogSuite(
 			waiting: [],
 		});
 		expect(await log.openCall(A, 99)).toBeDefined();
-		expect(await position(log, A, at(at(all, 0), 1).replace(/2$/, "9"))).toBe("unknown");
+		expect(await position(log, A, at(at(all, 0), 1).replace(/\d+$/, "9"))).toBe("unknown");
 	});
 
 	test("of the finished streams those without events are forgotten first", async () => {

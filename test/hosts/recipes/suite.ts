@@ -39,7 +39,7 @@ export function recipeSuite(name: string, start: StartRecipe, traits: RecipeTrai
 	const { version = "2025-11-25", announces = true, refusesInside = false } = traits;
 	const { primes = version >= "2025-11-25" } = traits;
 	const first = version >= "2025-11-25" ? ["#1 cursor"] : [];
-	const number = (index: number) => `#${first.length + index}`;
+	const number = (index: number) => `#${1 + index}`;
 
 	async function run(changes: Partial<PolicyData> = {}) {
 		const gates = createGates();

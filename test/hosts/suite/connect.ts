@@ -151,7 +151,7 @@ export function connectTests(start: StartConnected): void {
 		const posted = await client.post(bearer, call(7, "poll", { closer: "closeSSE", gate: "" }));
 
 		expect(await posted.closed).toBe("ended");
-		expect(told(posted)).toEqual(["#1 7 = no closeSSE"]);
+		expect(told(posted)).toEqual(["#2 7 = no closeSSE"]);
 	});
 
 	test("what is sent for a call that has ended goes nowhere, and the sender is told", async () => {

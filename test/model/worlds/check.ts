@@ -20,7 +20,11 @@ export function checkResume(step: Step, action: Resume, answered: Answered): voi
 	const { outcome, deliver = 0, session } = expected;
 
 	must(after.isAlive === (before.isAlive && session === "keep"), "the session lives on as decided");
-	if (answered.kind === "whole") checkRefusal(expected, answered);
+	const isFinished = before.appended === step.world.layout.length;
+	if (outcome === "proceed" && deliver === 0 && isFinished) {
+		const isSaid = answered.kind === "whole" && answered.status === 204 && answered.body === "";
+		must(isSaid, "that nothing more can come is said with 204");
+	} else if (answered.kind === "whole") checkRefusal(expected, answered);
 	else {
 		const { reader } = answered;
 		const { frames } = reader;
@@ -37,7 +41,6 @@ export function checkResume(step: Step, action: Resume, answered: Answered): voi
 			const taken = take === undefined ? deliver : Math.min(take, deliver);
 			must(sent.length === taken, "all that may go out goes out");
 			const isLeft = take !== undefined && take <= deliver;
-			const isFinished = before.appended === step.world.layout.length;
 			const state = isLeft ? "left" : isPart || isFinished ? "end" : "open";
 			must(reader.state() === state, `the stream is ${state}, not ${reader.state()}`);
 			if (isPart && !isLeft) {

@@ -29,7 +29,6 @@ export function createExpectation(
 	const waitingAfter = (position: number) =>
 		[...new Set(layout)].filter((tool) => layout.slice(position).includes(tool));
 
-	// The priming event is the log's first.
 	const goneAt = (appended: number) => Math.max(0, appended - capacity);
 
 	function ground({ era, isAlive }: State, { claims, isLate }: Visitor, minted: number): Question {

@@ -20,7 +20,7 @@ export interface Stage {
 	readonly reference: Reference;
 	readonly memo: MemoGuard;
 	readonly ground: Ground;
-	/** How many events of one principal the log holds, the priming event among them. */
+	/** How many events of one principal the log holds. */
 	readonly capacity: number;
 	/** An id of another principal's stream. */
 	readonly foreignId: string;
@@ -62,11 +62,7 @@ export async function createStage(
 	// A store that becomes empty is cleared, which costs more than a world.
 	await sessions.open({ key: "foreign", binding: bob, transport: "streamable-http", opened_at: START });
 	await events.open("foreign", "foreign");
-	const foreignId = await events.append("foreign", STREAM, {
-		message: "{}",
-		label: { aud: [], scope: [] },
-	});
-	await events.markWritten("foreign", foreignId);
+	const foreignId = await events.start("foreign", STREAM);
 	return { universe, data, reference, memo, ground, capacity, foreignId, slot, setEra };
 }
 
@@ -88,7 +84,7 @@ const bob = { iss: "https://as.example.com", sub: "bob", aud: ["https://mcp.exam
 
 export const alice = { iss: "https://as.example.com", sub: "alice", client_id: "desktop" };
 
-/** Positions on the stream: 0 is before the first event, the place of the priming event. */
+/** Positions on the stream: 0 is before the first event, where it starts. */
 export type CursorAt = number | "ahead" | "foreign" | "unknown";
 
 export type Action =
@@ -156,10 +152,9 @@ export async function createWorld(stage: Stage, layout: Layout, binding: Need, s
 		STREAM,
 		tools.map((tool) => ({ request_id: tool, label: labelAt(tool) })),
 	);
-	const ids = [await events.append(key, STREAM, { message: "{}", label: { aud: [], scope: [] } })];
+	const ids = [await events.start(key, STREAM)];
 	const [, epoch = ""] = (ids[0] ?? "").split(".");
 	memo.setEpoch(epoch);
-	await events.markWritten(key, ids[0] ?? "");
 
 	const isLast = (position: number) => !layout.slice(position).includes(layout[position - 1] ?? "");
 	const messageAt = (position: number) => {
