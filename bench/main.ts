@@ -6,7 +6,7 @@ import { compareDecisions } from "./decisions.ts";
 import { compareHosts } from "./http.ts";
 import { compareOptimizations } from "./optimization.ts";
 
-// `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm.
+// `npm run bench`: what a decision costs, beside what it costs to ask any policy in Wasm; then what `--http` prints.
 // `npm run bench -- --alternatives`: the same decisions by OPA's server, by Cedar and by plain TypeScript; the first
 //   decision of a process; memory after a million decisions. Draws docs/cost.svg.
 // `npm run bench -- --optimization`: what the levels of `opa build -O` do to it.
@@ -34,4 +34,5 @@ if (values.decide) {
 } else {
 	const comparisons = values.optimization ? await compareOptimizations() : await compareDecisions();
 	if (comparisons.length > 0) console.log(await compare(comparisons, Number(values.rounds ?? 15)));
+	if (!values.optimization) console.log(`\n${await compareHosts()}`);
 }

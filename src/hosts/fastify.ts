@@ -108,6 +108,12 @@ export const resumeGuard = fp(
 				route.logSerializers = { ...route.logSerializers, req: withoutQuery };
 		});
 
+		app.addHook("onReady", async () => {
+			if (options.connect === undefined && !app.hasRoute({ method: "POST", url })) {
+				app.log.warn(`mcp-resume-guard: there is no route for POST ${url}, and no \`connect\``);
+			}
+		});
+
 		app.addHook("onRequest", async (request, reply) => {
 			if (!guarded.has(request.routeOptions.url ?? "")) return;
 			const { refused, headers } = endpoint.checkOrigin(headersOf(request.headers));

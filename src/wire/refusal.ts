@@ -15,6 +15,8 @@ export type Refused = Exclude<AnyDecision, { outcome: "proceed" }>;
 /** The JSON-RPC error code of a refusal by the guard; `data` is the decision. */
 export const REFUSED = -32043;
 
+/** Seconds. */
+const RETRY_AFTER = "5";
 const SESSION_NOT_FOUND = { code: -32001, message: "Session not found" };
 
 /** A JSON-RPC error as the body of an HTTP error, without a request that it answers. */
@@ -34,8 +36,11 @@ export function errorAnswer(
 export function refusalAnswer(decision: Refused, resourceMetadata: string | undefined): WholeAnswer {
 	if (isSessionUnknown(decision)) return errorAnswer(decision.status, SESSION_NOT_FOUND);
 	const challenge = challengeFor(decision, resourceMetadata);
-	const headers = challenge === undefined ? {} : { "www-authenticate": challengeOf(challenge) };
-	return errorAnswer(decision.status, refusalError(decision), headers);
+	return errorAnswer(decision.status, refusalError(decision), {
+		...(challenge !== undefined && { "www-authenticate": challengeOf(challenge) }),
+		// RFC 6585 section 4: there is room again when calls end, or events have been sent.
+		...(decision.code === "quota_exceeded" && { "retry-after": RETRY_AFTER }),
+	});
 }
 
 /** A refusal as a JSON-RPC error. A stranger learns nothing from it; the decision is for the same principal only. */

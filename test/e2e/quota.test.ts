@@ -18,6 +18,7 @@ test("a principal opens as many sessions as it may, and takes none from others",
 	const refused = await answer(host, { token, body: initialize });
 	expect(refused.status).toBe(429);
 	expect(refused.headers.has("mcp-session-id")).toBe(false);
+	expect(refused.headers.get("retry-after")).toBe("5");
 	expect(JSON.parse(refused.text).error.data).toMatchObject(exceeded);
 
 	await openSession(host, await host.mint({ sub: "bob" }));

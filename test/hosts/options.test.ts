@@ -73,6 +73,31 @@ test.each([
 	await expect(hosts.fastify({ data, tokens, ...options })).rejects.toThrow(message);
 });
 
+describe.each(["", "/api"])("a Fastify host with the prefix %j", (prefix) => {
+	async function warnings(options: object, route: boolean): Promise<string[]> {
+		const lines: string[] = [];
+		const app = Fastify({ logger: { level: "warn", stream: { write: (line) => lines.push(line) } } });
+		await app.register(
+			async (below) => {
+				await below.register(resumeGuard, { data, tokens, ...options });
+				if (route) below.post("/mcp", async () => "");
+			},
+			{ prefix },
+		);
+		await app.ready();
+		await app.close();
+		return lines.map((line) => JSON.parse(line).msg);
+	}
+
+	test("is told when POSTs have nowhere to go", async () => {
+		expect(await warnings({}, false)).toEqual([
+			`mcp-resume-guard: there is no route for POST ${prefix}/mcp, and no \`connect\``,
+		]);
+		expect(await warnings({}, true)).toEqual([]);
+		expect(await warnings({ connect() {} }, false)).toEqual([]);
+	});
+});
+
 describe("POSTs have one way to go", () => {
 	const connected = { data, tokens, connect() {} };
 	const answer = () => new Response();
