@@ -131,6 +131,8 @@ export async function runClient(
 			const token = random() < 0.5 ? tokens.wide : tokens.narrow;
 			response = await request("GET", token, { "last-event-id": cursor }, undefined, leave.signal);
 			if (response.status === 410) return void count("evicted");
+			// All has come but the end, which is checked below.
+			if (response.status === 204) break;
 			if (response.status !== 200) return unexplained(`resume: ${response.status} ${await response.text()}`);
 			count("resumes");
 			const more = await read(
@@ -149,10 +151,8 @@ export async function runClient(
 		const response = await request("GET", tokens.other, { "last-event-id": cursor });
 		const body = await response.text();
 		const isError = response.status === 200 && body.includes("-32043") && !body.includes("pages about");
-		// Nothing was pending, but the clean end.
-		const wasThere = response.status === 200 && framesOf(body).every(({ data }) => data === "");
 		if (response.status === 403 || isError) count("refusals");
-		else if (wasThere) count("nothing left to refuse");
+		else if (response.status === 204) count("nothing left to refuse");
 		else if (response.status !== 410) unexplained(`refusal: ${response.status} ${body}`);
 	}
 
