@@ -60,9 +60,16 @@ function createOwnTransport(
 			const call = response ?? options?.relatedRequestId;
 			const known = call === undefined ? undefined : postOf(session, call);
 			if (call !== undefined && known === undefined) {
-				// Nobody waits for it, and another may have its id by now. On HTTP+SSE everything comes on one stream.
-				if (rest === undefined || response !== undefined) throw new Error("the call has ended");
-				await emit(ground, session, { message, post: rest });
+				// On HTTP+SSE everything comes on one stream.
+				if (rest !== undefined && response === undefined) {
+					await emit(ground, session, { message, post: rest });
+					return;
+				}
+				// Nobody waits for it, and another may have its id by now.
+				const ended = new Error("the call has ended");
+				if ("id" in message) throw ended;
+				// Tools rarely wait for what they notify: a rejection would end the process, as soon as a client cancels.
+				transport.onerror?.(ended);
 				return;
 			}
 			const shown = known?.show(message) ?? message;

@@ -154,7 +154,7 @@ export function connectTests(start: StartConnected): void {
 		expect(told(posted)).toEqual(["#2 7 = no closeSSE"]);
 	});
 
-	test("what is sent for a call that has ended goes nowhere, and the sender is told", async () => {
+	test("what is notified for a call that has ended goes nowhere, and breaks nothing", async () => {
 		const host = await run(startOwn);
 		const bearer = await token();
 		const client = await host.open(bearer);
@@ -166,7 +166,7 @@ export function connectTests(start: StartConnected): void {
 		const posted = await client.post(bearer, call(7, "straggle"));
 
 		expect(await posted.closed).toBe("ended");
-		expect(told(posted)).toEqual(["#1 cursor", "#2 7 = the call has ended"]);
+		expect(told(posted)).toEqual(["#1 cursor", "#2 7 = sent"]);
 		expect(told(own)).toEqual(["#1 cursor"]);
 	});
 
