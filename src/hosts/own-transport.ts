@@ -24,7 +24,7 @@ export type Connect = (transport: GuardTransport) => Promise<void> | void;
  * goes to the event log, and from there to whoever holds the stream. No connection is its own, so none that drops ends a
  * call. If it cannot be connected the session ends.
  *
- * @throws {TypeError} if `connect` has connected nothing; or what it throws
+ * @throws {Error} its `cause` is what `connect` throws, or that it has connected nothing
  */
 export async function connectOwn(
 	ground: Ground,
@@ -36,9 +36,10 @@ export async function connectOwn(
 	try {
 		await connect(transport);
 		if (transport.onmessage === undefined) throw new TypeError("`connect` has connected no MCP server");
-	} catch (error) {
+	} catch (cause) {
 		await endSession(ground, session.key);
-		throw error;
+		// Hosts tell clients what an error says.
+		throw new Error("the MCP server could not be connected", { cause });
 	}
 }
 

@@ -84,8 +84,8 @@ export async function postSse(
 	if ("answer" in admitted) return admitted.answer;
 	const { session, post, body: passed } = admitted;
 	const { own } = session ?? {};
-	if (own === undefined) {
-		// Its transport runs on another machine, or ran in a process that is no more.
+	if (own === undefined || admitted.found.record?.transport !== "sse") {
+		// Of the other transport; or its transport runs on another machine, or ran in a process that is no more.
 		if (session !== undefined && post !== undefined) await closeCalls(ground, session, post);
 		return errorAnswer(404, { code: -32001, message: "Session not found" });
 	}
