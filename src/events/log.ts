@@ -132,7 +132,8 @@ export interface EventLog {
 	unacknowledged(session: SessionKey, id: string): Promise<readonly EventHeader[]>;
 	locate(session: SessionKey, cursor: string): Promise<Location>;
 	/**
-	 * Events after the id `after` (`undefined`: all that are left), in order, at most `limit`. After an id that was not issued on this stream: none, and `evicted`.
+	 * Events after the id `after` (`undefined`: all that are left), in order, at most `limit`. After an id that was not
+	 * issued on this stream: none, and `evicted`.
 	 */
 	read(session: SessionKey, stream: string, after: string | undefined, limit: number): Promise<Stretch>;
 	/**

@@ -50,12 +50,17 @@ function sinkOf(response: ServerResponse): Sink {
 			setImmediate(() => response.destroy());
 		},
 		isOpen: mayWrite,
-		onClose: (listener) => void (response.closed ? listener() : response.once("close", listener)),
+		onClose: (listener) => onClose(response, listener),
 	};
 }
 
 function isOpen({ closed, destroyed, writableEnded }: ServerResponse): boolean {
 	return !closed && !destroyed && !writableEnded;
+}
+
+function onClose(response: ServerResponse, listener: () => void): void {
+	if (response.closed) listener();
+	else response.once("close", listener);
 }
 
 /** The response to a POST, which the MCP server writes. */
@@ -67,6 +72,6 @@ export function postResponseOf(response: ServerResponse): PostResponse {
 			if (response.headersSent) response.end(text);
 			else response.destroy();
 		},
-		onClose: (listener) => void (response.closed ? listener() : response.once("close", listener)),
+		onClose: (listener) => onClose(response, listener),
 	};
 }

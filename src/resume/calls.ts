@@ -1,5 +1,7 @@
 import type { Call } from "../events/log.ts";
 import type { Label, RequestId } from "../generated/types.ts";
+import type { WholeAnswer } from "../wire/answer.ts";
+import { errorAnswer, SESSION_NOT_FOUND } from "../wire/refusal.ts";
 import type { Ground } from "./ground.ts";
 import { type LivePost, type LiveSession, withNeeds } from "./live.ts";
 
@@ -26,6 +28,19 @@ export async function closeCalls(
 		await events.closeCall(session.key, id);
 		endCall(session, id);
 	}
+}
+
+/**
+ * The answer to a POST of a session whose transport is not here: it runs on another machine, or ran in a process that is no
+ * more.
+ */
+export async function notHere(
+	ground: Ground,
+	session: LiveSession | undefined,
+	post: LivePost | undefined,
+): Promise<WholeAnswer> {
+	if (session !== undefined && post !== undefined) await closeCalls(ground, session, post);
+	return errorAnswer(404, SESSION_NOT_FOUND);
 }
 
 /** Labels of the calls of that id. */

@@ -120,9 +120,8 @@ async function answerAt(
 			const pump = pumpOf(ground, found, key, location.stream, cursor, primes);
 			await proceeds?.();
 			// A client whose stream ended without what it takes for a response would ask for it again and again.
-			const left = await ground.events.read(key, location.stream, cursor, 1);
-			if (left.events.length === 0 && left.finished) return { status: 204, headers: {}, body: "" };
-			return streamAll(pump);
+			const isOver = location.pending.length === 0 && (await isFinished(pump));
+			return isOver ? { status: 204, headers: {}, body: "" } : streamAll(pump);
 		}
 		if (decision.outcome === "reauthorize") {
 			const pump = pumpOf(ground, found, requireRecord(found).key, location.stream, cursor, primes);
@@ -137,6 +136,11 @@ async function answerAt(
 	return decision.outcome === "reissue" && waiting.length > 0
 		? failCalls(decision, waiting)
 		: refusalAnswer(decision, ground.resourceMetadata);
+}
+
+async function isFinished({ ground, key, stream, cursor }: Pump): Promise<boolean> {
+	const { events, finished } = await ground.events.read(key, stream, cursor, 1);
+	return finished && events.length === 0;
 }
 
 async function locate(ground: Ground, { key, record }: Found, cursor: string): Promise<Location> {

@@ -3,7 +3,7 @@ import { sseHeaders } from "../wire/answer.ts";
 import { acceptsAnswers, protocolVersion, takesEmptyEvents } from "../wire/headers.ts";
 import { isInitialize, revisionAsked } from "../wire/messages.ts";
 import { errorAnswer } from "../wire/refusal.ts";
-import { closeCalls } from "./calls.ts";
+import { closeCalls, notHere } from "./calls.ts";
 import { endSession, type Ground, type Incoming, inBackground, NOBODY } from "./ground.ts";
 import type { LiveSession, MessageExtra, OwnTransport } from "./live.ts";
 import type { Admitted } from "./post.ts";
@@ -33,11 +33,7 @@ export async function answerPost(
 	own: OwnTransport | undefined,
 	extra: MessageExtra,
 ): Promise<Answer> {
-	if (own === undefined) {
-		// Its transport runs on another machine, or ran in a process that is no more.
-		if (post !== undefined) await closeCalls(ground, session, post);
-		return errorAnswer(404, { code: -32001, message: "Session not found" });
-	}
+	if (own === undefined) return notHere(ground, session, post);
 	if (isInitialize(body) && !opens && found.record?.transport === "streamable-http") {
 		if (post !== undefined) await closeCalls(ground, session, post);
 		return errorAnswer(400, { code: -32600, message: "Invalid Request: Server already initialized" });

@@ -2,7 +2,7 @@ import type { Call } from "../events/log.ts";
 import type { CallDecision, Label, RequestId, SessionDecision } from "../generated/types.ts";
 import type { SessionKey } from "../sessions/store.ts";
 import type { WholeAnswer } from "../wire/answer.ts";
-import { type ClientMessage, readMessage } from "../wire/messages.ts";
+import { type ClientMessage, isInitialize, readMessage } from "../wire/messages.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
 import { endCall } from "./calls.ts";
 import { type Found, findSession, type Ground, type Incoming, newName, settle } from "./ground.ts";
@@ -55,10 +55,10 @@ export async function admitPost(
 	const values: unknown[] = Array.isArray(body) ? body : [body];
 	const messages = values.map(readMessage);
 	const readable = messages.filter((message) => message !== undefined);
-	const isInitialize = readable.some((message) => message.kind === "session" && message.rpc === "initialize");
+	const initializes = isInitialize(body);
 	const found = await findSession(ground, incoming);
 	const isReadable = readable.length === messages.length && values.length > 0 && values.length <= MAX_BATCH;
-	if (!isReadable || (isInitialize && readable.length > 1)) return invalidRequest(ground, found);
+	if (!isReadable || (initializes && readable.length > 1)) return invalidRequest(ground, found);
 
 	const known = found.record === undefined ? undefined : found.key;
 	const calls: Call[] = [];
@@ -90,7 +90,7 @@ export async function admitPost(
 	if (ground.stateless && found.facts.request.session === "none") {
 		return { body: passedBody, found, session: undefined, post: undefined, opens: false };
 	}
-	if (isInitialize && found.facts.request.session === "none") {
+	if (initializes && found.facts.request.session === "none") {
 		return initialize(ground, lives, found, calls, passedBody);
 	}
 	if (known === undefined || incoming.sessionId === undefined) return sessionRequired(ground);

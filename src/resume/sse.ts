@@ -3,7 +3,7 @@ import { sseHeaders } from "../wire/answer.ts";
 import { acceptsStream } from "../wire/headers.ts";
 import { errorAnswer, refusalAnswer } from "../wire/refusal.ts";
 import { endpointFrame } from "../wire/sse.ts";
-import { closeCalls } from "./calls.ts";
+import { notHere } from "./calls.ts";
 import { createDeliver } from "./delivery.ts";
 import { findSession, type Ground, type Incoming, settle } from "./ground.ts";
 import type { LiveSession, LiveSessions, MessageExtra } from "./live.ts";
@@ -84,11 +84,8 @@ export async function postSse(
 	if ("answer" in admitted) return admitted.answer;
 	const { session, post, body: passed } = admitted;
 	const { own } = session ?? {};
-	if (own === undefined || admitted.found.record?.transport !== "sse") {
-		// Of the other transport; or its transport runs on another machine, or ran in a process that is no more.
-		if (session !== undefined && post !== undefined) await closeCalls(ground, session, post);
-		return errorAnswer(404, { code: -32001, message: "Session not found" });
-	}
+	const isOfSse = admitted.found.record?.transport === "sse";
+	if (own === undefined || !isOfSse) return notHere(ground, session, post);
 	for (const message of [passed].flat()) own.receive(message, post, extra);
 	return { status: 202, headers: {}, body: "Accepted" };
 }

@@ -17,7 +17,7 @@ export const REFUSED = -32043;
 
 /** Seconds. */
 const RETRY_AFTER = "5";
-const SESSION_NOT_FOUND = { code: -32001, message: "Session not found" };
+export const SESSION_NOT_FOUND = { code: -32001, message: "Session not found" };
 
 /** A JSON-RPC error as the body of an HTTP error, without a request that it answers. */
 export function errorAnswer(

@@ -5,11 +5,11 @@ import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import { McpServer } from "@modelcontextprotocol/server";
 import Fastify from "fastify";
 import { resumeGuard } from "mcp-resume-guard/fastify";
 import { expect, onTestFinished, test } from "vitest";
+import { addSdkRoute } from "../../examples/fastify/sdk-route.ts";
 import { temporaryFolder } from "./folder.ts";
 
 // Node is all that there is: nothing on PATH, no OPA, no Go.
@@ -107,18 +107,7 @@ async function startHost(data: string) {
 	});
 	const authorizationServers = ["https://as.example.com"];
 	await app.register(resumeGuard, { data, tokens, authorizationServers });
-	app.post("/mcp", async (request, reply) => {
-		const { session, body } = request.mcp ?? {};
-		if (session === undefined) return reply.code(400).send();
-		let { transport } = session;
-		if (transport === undefined) {
-			const created = session.attach(new NodeStreamableHTTPServerTransport(session.transportOptions));
-			await createTools().connect(created);
-			transport = created;
-		}
-		reply.hijack();
-		await transport.handleRequest(request.raw, reply.raw, body);
-	});
+	addSdkRoute(app, createTools);
 	await app.listen({ host: "127.0.0.1", port: 0 });
 	const { port } = app.server.address() as AddressInfo;
 	const url = new URL(`http://127.0.0.1:${port}/mcp`);

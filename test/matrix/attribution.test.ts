@@ -2,23 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createMemoryEventLog, type EventLog } from "mcp-resume-guard";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunningCall } from "./calls.ts";
-import { type Host, startHost } from "./host.ts";
+import { type Behind, type Host, startHost } from "./host.ts";
 import { type Appended, createOverheardLog } from "./overheard.ts";
 import { cancel, type Incoming, openRaw, type RawSession, toolCall, UNPRIMED } from "./raw.ts";
-import type { Sdk, TransportKind } from "./servers.ts";
 import { mint } from "./tokens.ts";
 
 const SEARCH = { tool: "search", aud: ["https://mcp.example.com/tools/search"], scope: [] };
 const FETCH = { tool: "fetch", aud: ["https://mcp.example.com/tools/fetch"], scope: [] };
 const BOTH = { aud: [...FETCH.aud, ...SEARCH.aud], scope: [] };
 
-interface Server {
-	readonly server: Sdk;
-	readonly kind: "node" | "fastify";
-	readonly transport: TransportKind;
-}
-
-const servers: readonly Server[] = [
+const servers: readonly Behind[] = [
 	{ server: "v1", kind: "node", transport: "sdk" },
 	{ server: "v2", kind: "fastify", transport: "sdk" },
 	{ server: "v1", kind: "fastify", transport: "own" },

@@ -27,6 +27,9 @@ export interface HostOptions {
 	readonly json?: boolean;
 }
 
+/** An MCP server, and all that is between it and the wire. */
+export type Behind = Required<Pick<HostOptions, "server" | "kind" | "transport">>;
+
 export interface Host {
 	readonly port: number;
 	/** The tool calls that run in it. */

@@ -1,17 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunningCall } from "./calls.ts";
-import { type Host, startHost } from "./host.ts";
+import { type Behind, type Host, startHost } from "./host.ts";
 import { type Incoming, openRaw, type RawSession, REVISION, toolCall, UNPRIMED } from "./raw.ts";
-import type { Sdk, TransportKind } from "./servers.ts";
 import { mint } from "./tokens.ts";
 
-interface Server {
-	readonly server: Sdk;
-	readonly kind: "node" | "fastify";
-	readonly transport: TransportKind;
-}
-
-const servers: readonly Server[] = [
+const servers: readonly Behind[] = [
 	{ server: "v1", kind: "fastify", transport: "sdk" },
 	{ server: "v2", kind: "node", transport: "sdk" },
 	{ server: "v1", kind: "node", transport: "own" },
